@@ -24,11 +24,13 @@ import pytest
 
 from tests.integration.test_models import assert_no_false_alarm
 from tracegen.analysis import footprint
+from tracegen.analysis import served as served_of
 from tracegen.measure.capture.llama_cpp import Build, ensure_build
 from tracegen.measure.demo.models import write_demo_model
 from tracegen.measure.trained import trained_model
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
 from tracegen.report.figures.context import Context
+from tracegen.report.findings import served as served_findings
 from tracegen.report.findings.answer import quick
 from tracegen.report.pages.render import render_report
 from tracegen.storing.progress import Progress
@@ -66,6 +68,11 @@ def ask(port: int, path: str, **body: Any) -> Any:
 
 def complete(port: int, prompt: list[int], n: int, *, keep: bool = False) -> list[int]:
     """The tokens that a request got; `keep`: the server may keep its state, and use it again."""
+    return list(answered(port, prompt, n, keep=keep)["tokens"])
+
+
+def answered(port: int, prompt: list[int], n: int, *, keep: bool, slot: int = -1) -> Any:
+    """The server's whole answer; `slot`: the one that is asked for."""
     answer = ask(
         port,
         "completion",
@@ -75,9 +82,10 @@ def complete(port: int, prompt: list[int], n: int, *, keep: bool = False) -> lis
         temperature=0,
         return_tokens=True,
         cache_prompt=keep,
+        id_slot=slot,
     )
     assert answer["tokens_evaluated"] == len(prompt) and answer["tokens_predicted"] == n
-    return list(answer["tokens"])
+    return answer
 
 
 def free_port() -> int:
@@ -244,3 +252,65 @@ def test_what_memory_is_made_of_adds_up(kept: LoadedRun) -> None:
     spent = took[took["occasion"].isin(footprint.WHILE)]["took_ns"].sum()
     whole = kept.passes["end_ns"].max() - kept.passes["begin_ns"].min()
     assert spent <= 0.005 * whole + 25_000_000  # some ms at first, and one sample more than the budget
+
+
+# ---- what each prompt kept ----
+
+COMMON = [300 + 7 * i % 4000 for i in range(400)]
+
+
+@pytest.fixture(scope="module")
+def asked(hooked: Build, tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedRun, list[Any]]:
+    """Prompts that begin alike, in two slots; what the server said of each in its answer."""
+    ensure_build(Progress(), target=TARGET)
+    project, port = tmp_path_factory.mktemp("asked"), free_port()
+    model = trained_model("smollm2", Progress())
+    with serving(project, hooked.programs, model, port) as child:
+        talk = [*COMMON, 901, 902, 903]
+        answers = [answered(port, talk, 6, keep=True, slot=0)]
+        talk = [*talk, *answers[0]["tokens"], 911, 912, 913]  # a conversation goes on
+        answers.append(answered(port, talk, 6, keep=True, slot=0))
+        answers.append(answered(port, [*COMMON, 921, 922], 4, keep=True, slot=1))  # the other slot has it
+        answers.append(answered(port, [*COMMON, 931], 4, keep=False, slot=0))  # its own slot has it
+        answers.append(answered(port, [77, *COMMON, 941], 4, keep=True, slot=0))  # all of it stands behind a change
+        answers.append(answered(port, [77, *COMMON, 941], 4, keep=True, slot=0))  # the same again
+        with ThreadPoolExecutor(2) as clients:
+            answers += clients.map(
+                lambda slot: answered(port, [1000 + slot, *COMMON[:64]], 20, keep=True, slot=slot), (0, 1)
+            )
+        child.send_signal(signal.SIGINT)
+        child.wait(PATIENCE_S)
+    assert child.returncode == 0, (project / "said.txt").read_text()
+    return load_run(project / "experiments" / "case" / "runs" / "001"), answers
+
+
+def test_what_each_prompt_kept_is_what_the_server_said(asked: tuple[LoadedRun, list[Any]]) -> None:
+    loaded, answers = asked
+    table = served_of.served(loaded.tables)
+    found = table[["sequence", "n_kept", "n_computed", "n_generated"]].itertuples(index=False, name=None)
+    timings = [(one["id_slot"], one["timings"]) for one in answers]
+    said = [(slot, of["cache_n"], of["prompt_n"], of["predicted_n"]) for slot, of in timings]
+    *alone, one, other = found
+    assert alone == said[:-2] and {one, other} == set(said[-2:])
+    for prompt_ns, (_, of) in list(zip(table["prompt_ns"], timings, strict=True))[:5]:
+        assert (
+            0.5 * of["prompt_ms"] < prompt_ns / 1e6 < 1.05 * of["prompt_ms"] + 1
+        )  # the server's own time is around it
+
+
+def test_what_was_computed_again_is_named(asked: tuple[LoadedRun, list[Any]]) -> None:
+    loaded, _ = asked
+    table = served_of.served(loaded.tables)
+    again = table[["n_again", "again_from"]].astype(object).where(table[["n_again", "again_from"]].notna(), None)
+    n = len(COMMON)
+    assert [tuple(row) for row in again.head(6).itertuples(index=False)] == [
+        (0, None),
+        (0, None),
+        (n, "another slot"),
+        (n, "its slot"),
+        (n, "behind a change"),
+        (0, None),
+    ]
+    (text,) = (finding.text for finding in served_findings.findings(Context(loaded.run, loaded.tables)))
+    assert "had been computed before. For 1 of 8 prompts," in text
+    assert text in quick(Context(loaded.run, loaded.tables)).text

@@ -33,8 +33,8 @@ from tracegen.analysis import (
     pin_list,
     read_time,
     requests,
-    reused_prefix,
     routing,
+    served,
     summary,
     timing,
     what_if,
@@ -150,10 +150,10 @@ class Analyses:
     stickiness = _kept(lambda c: expert_transitions.stickiness(c.chosen, c.expert_sizes))
     experts_next = _kept(lambda c: expert_next.predicted(c.chosen, c.expert_sizes))
 
-    # Of a run whose passes give embeddings: its bytes, else None. Tokens of prompts that the KV cache had before, None
-    # where that is unknown.
+    # Of a run whose passes give embeddings: its bytes, else None. Prompts, each with what was kept and computed for it.
     embeddings = _kept(lambda c: summary.embeddings(c.tables, c.ops))
-    reused_tokens = _kept(lambda c: reused_prefix.reused_tokens(c.tables, whole=c.facts.trace.skipped_passes == 0))
+    prompts = _of_tables(served.served)
+    prompt_tokens = _kept(lambda c: served.totals(c.prompts, whole=c.facts.trace.skipped_passes == 0))
 
     @cached_property
     def _accesses(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:

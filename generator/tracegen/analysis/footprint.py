@@ -40,7 +40,7 @@ def footprint(tables: Tables) -> pd.DataFrame:
     rows = tables["footprint"]
     rows = rows[rows["kind"].ne("process").to_numpy(bool)]
     kind = rows["kind"].astype("object").replace({"other": "mappings"})
-    of_buffer = rows["buffer_id"].map(buffer_groups(tables)).fillna("other")
+    of_buffer = rows["buffer_id"].map(buffer_groups(tables)).astype("object").fillna("other")
     key = kind.mask(kind.eq("buffer"), of_buffer)
     table = rows.assign(group=key.map(GROUPS), inside=kind.isin(["buffer", "saved"]))
     within = table[table["inside"]].groupby("sample")["resident_bytes"].sum()

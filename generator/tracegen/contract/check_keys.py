@@ -47,6 +47,7 @@ class Key(StrEnum):
     TRACE_COMPLETE = "trace_complete", "The trace was closed in order", "closed in order"
     DROPPED_EVENTS = "dropped_events", "No event was dropped", "0"
     ONE_RUN_ID = "one_run_id", "All files carry one run id", "one run id, in header and name"
+    MODEL_UNCHANGED = "model_unchanged", "No model file changed while the program ran", "0 changed"
     ZERO_RECORDS = "zero_records", "No empty records", "0"
     MONOTONE_TIME = "monotone_time", "Timestamps are monotonic on every thread", "0 steps back"
     EVEN_CLOCK = (

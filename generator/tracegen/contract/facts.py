@@ -417,6 +417,21 @@ class Tried(Record):
 
 
 @dataclass(frozen=True, eq=False)
+class Failure(Record):
+    """Why a program ended with an error, in its own words.
+
+    Where memory could not be allocated: `place`, the backend's name of it, `wanted_bytes`, and `what` it was for (KV
+    cache, weights, compute), as far as it said. `signal`: the name of the one that killed it.
+    """
+
+    words: tuple[str, ...]
+    signal: str | None = None
+    place: str | None = None
+    wanted_bytes: int | None = None
+    what: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Facts(Record):
     """The facts of a run. A group that its document lacks has nothing in it, or is None."""
 
@@ -425,6 +440,7 @@ class Facts(Record):
     slot: Slot | None = None
     command: tuple[str, ...] = ()
     exit_status: int | None = None
+    failure: Failure | None = None
     stopped: bool | None = None
     counted: bool | None = None
     text: Text = field(default_factory=Text.absent)

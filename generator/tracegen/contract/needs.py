@@ -34,7 +34,7 @@ CLOCK = Need(
 COST = Need("times are those of the tracer rather than of the model", (Key.TRACING_COST, Key.OBSERVER))
 PLACES = Need(
     "bytes would be drawn at the wrong place of the file",
-    (Key.OFFSETS_IN_TENSORS, Key.TENSORS_TILE_FILE, Key.SIZES_WHOLE),
+    (Key.MODEL_UNCHANGED, Key.OFFSETS_IN_TENSORS, Key.TENSORS_TILE_FILE, Key.SIZES_WHOLE),
 )
 NAMES = Need(
     "operations have wrong names, and the names decide what an operation reads",

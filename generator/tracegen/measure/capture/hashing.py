@@ -45,6 +45,18 @@ def hash_files(paths: Sequence[Path], progress: Progress) -> list[str]:
     return hashes
 
 
+def changed_since(paths: Sequence[Path], since_ns: int) -> tuple[str, ...]:
+    """The names of the files that were written to, cut, replaced or removed after a time, ns of the wall clock."""
+    return tuple(path.name for path in paths if not path.is_file() or path.stat().st_ctime_ns > since_ns)
+
+
+def known_hashes(paths: Sequence[Path], changed: Sequence[str], progress: Progress) -> list[str | None]:
+    """The sha256 of each file, as `hash_files`; None for one that `changed`: the program read other bytes."""
+    whole = [path for path in paths if path.name not in changed]
+    hashes = dict(zip(whole, hash_files(whole, progress), strict=True))
+    return [hashes.get(path) for path in paths]
+
+
 def _show_progress(progress: Progress, before: int, total: int, done: int) -> None:
     progress.update(before + done, total, BYTES)
 

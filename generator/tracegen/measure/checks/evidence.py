@@ -21,7 +21,7 @@ class Evidence:
     counters. Of the model: `n_layers`, of which the last `n_layers_ahead` only draft tokens; for each file
     `data_begin`, where its tensors begin, and `alignment`, both in bytes. `tokens_asked` and `warmup` are settings;
     None: not known. `exit_status` is negative for a signal; `stopped`: tracegen ended the recording. `control`: what is
-    known of untraced executions; None where there were none.
+    known of untraced executions; None where there were none. `changed`: model files that changed while the program ran.
     """
 
     tables: Tables
@@ -37,6 +37,7 @@ class Evidence:
     exit_status: int = 0
     stopped: bool = False
     control: Control | None = None
+    changed: tuple[str, ...] = ()
 
 
 def check(key: Key, state: CheckState | bool, finding: object, detail: str = "", *, limit: str = "") -> Check:

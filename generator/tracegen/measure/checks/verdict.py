@@ -53,9 +53,19 @@ def _complete(e: Evidence) -> Check:
     return check(Key.TRACE_COMPLETE, state, finding)
 
 
+def _unchanged(e: Evidence) -> Check:
+    """Whether the model files of now are those that the program read: if not, no hash and no place is theirs."""
+    names = ", ".join(e.changed[:4])
+    return check(
+        Key.MODEL_UNCHANGED, not e.changed, f"{count(len(e.changed))} of {count(len(e.tables['files']))}", names
+    )
+
+
 def _nodes(e: Evidence) -> Check:
     state = e.tables["ops"]["state"]
     total, known = len(state), int(state.notna().sum())
+    if total == 0 and e.exit_status and e.tables["passes"]["kind"].eq("load").all():
+        return check(Key.NODES_ACCOUNTED, "not checked", "the program failed before its first pass")
     if total == 0 and _windowed(e):
         outside = count(e.trace["skipped_passes"])
         finding = f"no pass lay in the window and {outside} outside it: choose another one"
@@ -325,6 +335,7 @@ _CHECKS = (
     _complete,
     _dropped,
     _one_run,
+    _unchanged,
     _none(Key.ZERO_RECORDS, "zero_records"),
     _none(Key.MONOTONE_TIME, "not_monotone"),
     _even,

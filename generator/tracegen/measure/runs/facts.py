@@ -34,7 +34,8 @@ class Captured:
     `conditions` is what `conditions_of` returned. `prompt` and `generated` are None when unknown; `counted`: the log
     holds llama.cpp's counters; `repetition`, `slot`: the place of this run in a series or in a matrix; `device`: what
     the device of the model can read, None if it was not measured; `control`: what is known of the same program
-    untraced, None if it did not run.
+    untraced, None if it did not run; `changed`: names of model files that changed while it ran;
+    `failure`: why it ended with an error.
     """
 
     settings: Mapping[str, Any]
@@ -52,15 +53,18 @@ class Captured:
     slot: facts.Slot | None = None
     device: facts.Device | None = None
     control: facts.Control | None = None
+    changed: tuple[str, ...] = ()
+    failure: facts.Failure | None = None
 
 
-def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:
+def model_document(models: Sequence[Model], loads: Mapping[int, int], changed: Sequence[str] = ()) -> dict[str, Any]:
     """The content of `raw/model.json`: with it the trace can be read again without the model files."""
     files, tensors = join_models(models)
     return {
         "schema": store.SCHEMA,
         "models": [described(model) for model in models],
         "loads": {str(load): model for load, model in loads.items()},
+        "changed": list(changed),
         "data_begin": [begin for model in models for begin in model.data_begin],
         "alignment": [alignment for model in models for alignment in model.alignment],
         "files": documents.parse_json(files.to_json(orient="records"), "a table"),
@@ -121,6 +125,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
         slot=captured.slot,
         command=captured.command,
         exit_status=captured.status,
+        failure=captured.failure,
         stopped=captured.stopped,
         counted=captured.counted,
         text=text_facts(captured, trace),

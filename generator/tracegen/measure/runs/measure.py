@@ -1,6 +1,7 @@
 """The work of `tracegen run`: runs llama-completion with an experiment's settings, and stores what was recorded."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -22,7 +23,7 @@ from tracegen.measure.capture.conditions import (
 )
 from tracegen.measure.capture.device import measure_device
 from tracegen.measure.capture.execution import Meter
-from tracegen.measure.capture.hashing import hash_files
+from tracegen.measure.capture.hashing import changed_since, known_hashes
 from tracegen.measure.capture.llama_cpp import has_load_mode, traced_program
 from tracegen.measure.capture.locked import locked_memory
 from tracegen.measure.capture.page_cache import fetch_code
@@ -93,6 +94,7 @@ def measure(
     command = command_for(experiment, completion, path, has_load_mode=has_load_mode(completion))
 
     def capture(raw: Path) -> Captured:
+        since_ns = time.time_ns()
         device = _device(experiment, path, stages) if experiment.disk else None
         if experiment.mlock_gb is not None:
             stages.begin("lock memory")
@@ -117,12 +119,14 @@ def measure(
                 control.confirm()
             control.lift_limit()
         stages.begin("hash model")
+        changed = changed_since(model.paths, since_ns)
         mapped = read_model(path, progress.update)
         return Captured(
             settings=settings_of(experiment),
             command=command,
             status=0,
-            models=(mapped.with_hashes(hash_files(mapped.paths, progress)),),
+            models=(mapped.with_hashes(known_hashes(mapped.paths, changed, progress)),),
+            changed=changed,
             loads={0: 0},
             version=version,
             conditions=conditions,

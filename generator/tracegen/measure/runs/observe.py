@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from tracegen.contract import withheld
-from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
+from tracegen.contract.errors import EnvironmentFailure, ModelFormatError, SettingsError, TracegenError
 from tracegen.contract.experiment import SETTINGS, Experiment
 from tracegen.contract.facts import Locked
 from tracegen.contract.model import Run
 from tracegen.measure.capture.attach import device_layer, ensure_attach, preload, refuse_hooked
 from tracegen.measure.capture.conditions import conditions_of
 from tracegen.measure.capture.execution import Meter
-from tracegen.measure.capture.hashing import hash_files
+from tracegen.measure.capture.hashing import changed_since, known_hashes
 from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.llama_cpp import lacks_hooks, pinned_build
 from tracegen.measure.capture.locked import locked_memory, refuse_lock
@@ -30,6 +30,7 @@ from tracegen.measure.capture.requests import Requests, recorded_requests, say_i
 from tracegen.measure.capture.trace_pages import trace_pages
 from tracegen.measure.runs.control import Control
 from tracegen.measure.runs.facts import Captured
+from tracegen.measure.runs.failure import failure_in
 from tracegen.measure.runs.recording import SERVERS, Stages, record, refuse_nothing, refuse_several
 from tracegen.readers.gguf.file import Model, read_model
 from tracegen.readers.native.recorded import Records
@@ -104,6 +105,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
         refuse_limit(observation.memory_limit_gb)
 
     def capture(raw: Path) -> Captured:
+        since_ns = time.time_ns()
         if observation.mlock_gb is not None:
             stages.begin("lock memory")
         with locked_memory(observation.mlock_gb) as locked:
@@ -139,12 +141,12 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
         for i, server in enumerate(observation.servers):
             _copy_segments(server, raw / SERVERS / str(i), progress)
         stages.begin("hash model")
-        models, loads = _models(raw / "trace", progress)
+        models, loads, changed = _models(raw / "trace", since_ns, ended, progress)
         files = [path for model in models for path in model.paths]
         if requests:
             requests.locate(files)
         conditions = conditions_of(files, None, pressed)
-        hashes = iter(hash_files(files, progress))
+        hashes = iter(known_hashes(files, changed, progress))
         return Captured(
             settings=_settings(observation),
             command=command,
@@ -156,6 +158,8 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
             stopped=stopped,
             counted=False,
             control=control.result(),
+            changed=changed,
+            failure=None if stopped else failure_in(log, ended.status),
         )
 
     return record(observation.name, folder, stages, capture, withheld.secret_values(command, os.environ))
@@ -332,10 +336,13 @@ def _traced_process(records: Records | None) -> int | None:
     return int(pid) if pid and pid.isdigit() else None
 
 
-def _models(trace: Path, progress: Progress) -> tuple[list[Model], dict[int, int]]:
-    """The models that the program loaded, each once, by first load; and the number of a load -> index of its model.
+def _models(
+    trace: Path, since_ns: int, ended: Completed, progress: Progress
+) -> tuple[list[Model], dict[int, int], tuple[str, ...]]:
+    """The models that the program loaded, each once, by first load; the number of a load -> index of its model; and the
+    names of the files that changed since then: such a file may be cut.
 
-    Raises EnvironmentFailure when a model file is gone.
+    Raises EnvironmentFailure when a model file is gone, or was replaced by one that is no model.
     """
     paths = loaded_models(segment_files(trace))
     numbers: dict[str, int] = {}
@@ -344,5 +351,10 @@ def _models(trace: Path, progress: Progress) -> tuple[list[Model], dict[int, int
     for path in numbers:
         if not Path(path).is_file():
             raise EnvironmentFailure(f"{path}: the program loaded this model, but it is missing now; put it back")
-        models.append(read_model(Path(path), progress.update))
-    return models, loads
+        try:
+            models.append(read_model(Path(path), progress.update, whole=not changed_since([Path(path)], since_ns)))
+        except ModelFormatError as error:
+            if not changed_since([Path(path)], since_ns):
+                raise
+            raise EnvironmentFailure(f"{error}\n{path}: was changed while the program ran ({ended.ending})") from error
+    return models, loads, changed_since([path for model in models for path in model.paths], since_ns)

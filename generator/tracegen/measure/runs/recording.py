@@ -37,6 +37,7 @@ _MODELS: Mapping[str, Any] = {
     shapes.NEEDED: ("models", "loads", "data_begin", "alignment", "files", "tensors"),
     "models": [{"metadata": {}}],
     "loads": {shapes.ANY: int},
+    "changed": [str],
     "data_begin": [int],
     "alignment": [object],
     "files": [{}],
@@ -84,7 +85,7 @@ def record(
                 captured = capture(raw)
             finally:
                 _withhold(raw, secrets)
-            document = model_document(captured.models, captured.loads)
+            document = model_document(captured.models, captured.loads, captured.changed)
             store.write_text(raw / "model.json", json.dumps(document, indent=1) + "\n")
             stages.begin("read")
             trace = _read(raw, document)
@@ -247,6 +248,7 @@ def _evidence(
         exit_status=status,
         stopped=stopped,
         control=control,
+        changed=tuple(document.get("changed", ())),
     )
 
 

@@ -43,8 +43,8 @@ class Model:
     n_experts_used: int | None
     random_weights: bool | None
 
-    def with_hashes(self, hashes: Sequence[str]) -> Model:
-        """A copy of the model with `hashes` as the sha256 of its files, in their order."""
+    def with_hashes(self, hashes: Sequence[str | None]) -> Model:
+        """A copy of the model with `hashes` as the sha256 of its files, in their order; None: not known."""
         columns = {str(name): column for name, column in self.files.items()} | {"sha256": list(hashes)}
         return replace(self, files=tables.frame("files", columns))
 
@@ -67,13 +67,13 @@ def _joined(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
     return tables.frame(name, pd.concat(parts, ignore_index=True).to_dict("list") if parts else ())  # type: ignore[arg-type]
 
 
-def read_model(path: Path, progress: Update | None = None) -> Model:
+def read_model(path: Path, progress: Update | None = None, *, whole: bool = True) -> Model:
     """Read the headers of a GGUF model; of a split model `path` may be any file. Tensor data is not read.
 
-    `progress` is called while many tensors are read, `Progress.update` for example. `files.sha256` is null.
-    Raises ModelFormatError.
+    `progress` is called while many tensors are read, `Progress.update` for example. `files.sha256` is null. Without
+    `whole` the data of files may be cut: then their size is the one that their tensors need. Raises ModelFormatError.
     """
-    files = _all_splits(read_header(path, progress), progress)
+    files = _all_splits(read_header(path, progress, whole=whole), progress, whole)
     metadata = withheld.metadata(files[0].metadata)
     architecture = _text(files[0], "general.architecture")
     sizes = [file.size_bytes for file in files]
@@ -158,7 +158,7 @@ def _experts_in(tensor: TensorInfo) -> int | None:
 # Splits
 
 
-def _all_splits(header: GgufFile, progress: Update | None) -> tuple[GgufFile, ...]:
+def _all_splits(header: GgufFile, progress: Update | None, whole: bool) -> tuple[GgufFile, ...]:
     """All files of the model that `header` belongs to, in order; `header` alone when the model is not split."""
     count = _count(header, "split.count") or 1
     if count == 1:
@@ -183,7 +183,7 @@ def _all_splits(header: GgufFile, progress: Update | None) -> tuple[GgufFile, ..
             f"{header.path}: the model is split into {count} files, and {len(missing)} of them are missing in its"
             f" folder: {', '.join(missing[:5])}{' …' if missing[5:] else ''}; put them there"
         )
-    files = tuple(header if path == header.path else read_header(path, progress) for path in paths)
+    files = tuple(header if path == header.path else read_header(path, progress, whole=whole) for path in paths)
     for i, file in enumerate(files):
         if (_count(file, "split.no"), _count(file, "split.count")) != (i, count):
             raise ModelFormatError(

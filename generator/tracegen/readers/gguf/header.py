@@ -94,17 +94,18 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         yield stream
 
 
-def read_header(path: Path, progress: Update | None = None) -> GgufFile:
+def read_header(path: Path, progress: Update | None = None, *, whole: bool = True) -> GgufFile:
     """Read the header of one file; `progress` is called while many tensors are read, first with 0.
 
-    Raises ModelFormatError when it cannot be read or is broken.
+    Without `whole` the data may be cut: then its size is the one that its tensors need. Raises ModelFormatError when it
+    cannot be read or is broken.
     """
     with opened(path) as stream:
-        return header_of(path, stream, progress)
+        return header_of(path, stream, progress, whole=whole)
 
 
-def header_of(path: Path, stream: BinaryIO, progress: Update | None = None) -> GgufFile:
-    """Read the header of a file that is open as `stream`, at its start.
+def header_of(path: Path, stream: BinaryIO, progress: Update | None = None, *, whole: bool = True) -> GgufFile:
+    """Read the header of a file that is open as `stream`, at its start; `whole` as for `read_header`.
 
     Raises ModelFormatError when the header is broken, OSError when it cannot be read.
     """
@@ -150,8 +151,11 @@ def header_of(path: Path, stream: BinaryIO, progress: Update | None = None) -> G
         raise cursor.broken(str(error)) from error
     data_begin = -(-cursor.position // alignment) * alignment
     placed = tuple(replace(tensor, offset=data_begin + tensor.offset) for tensor in infos)
-    _check_places(cursor, placed, data_begin, alignment)
-    return GgufFile(cursor.path, cursor.size, data_begin, alignment, metadata, placed, name_at)
+    _check_order(cursor, placed, data_begin, alignment)
+    end = max((tensor.offset + tensor.size_bytes for tensor in placed), default=0)
+    if whole:
+        _check_end(cursor, placed, end)
+    return GgufFile(cursor.path, max(cursor.size, end), data_begin, alignment, metadata, placed, name_at)
 
 
 def alignment_in(metadata: Mapping[str, object]) -> int:
@@ -162,8 +166,8 @@ def alignment_in(metadata: Mapping[str, object]) -> int:
     return value
 
 
-def _check_places(cursor: Cursor, tensors: tuple[TensorInfo, ...], data_begin: int, alignment: int) -> None:
-    """Raises ModelFormatError for a tensor that is not aligned, overlaps another, or ends beyond the file."""
+def _check_order(cursor: Cursor, tensors: tuple[TensorInfo, ...], data_begin: int, alignment: int) -> None:
+    """Raises ModelFormatError for a tensor that is not aligned, or overlaps another."""
     before: TensorInfo | None = None
     for tensor in sorted(tensors, key=lambda t: (t.offset, t.size_bytes)):
         if (tensor.offset - data_begin) % alignment:
@@ -174,12 +178,15 @@ def _check_places(cursor: Cursor, tensors: tuple[TensorInfo, ...], data_begin: i
                 f" and {tensor.name!r} (offset {tensor.offset}) overlap"
             )
         before = tensor
-    if before and before.offset + before.size_bytes > cursor.size:
+
+
+def _check_end(cursor: Cursor, tensors: tuple[TensorInfo, ...], end: int) -> None:
+    """Raises ModelFormatError for a file that ends before its tensors do."""
+    if end > cursor.size:
         cut = next(t for t in sorted(tensors, key=lambda t: t.offset) if t.offset + t.size_bytes > cursor.size)
-        missing = before.offset + before.size_bytes - cursor.size
         raise ModelFormatError(
             f"{cursor.path}: is cut at offset {cursor.size}, in or before the tensor {cut.name!r}:"
-            f" {missing} bytes are missing; get the file again"
+            f" {end - cursor.size} bytes are missing; get the file again"
         )
 
 

@@ -50,7 +50,7 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
         "skipped_passes": facts.trace.skipped_passes or 0,
         "interrupted": facts.stopped is True,
         "measures": described(context, measures.figures(context)),
-        "prompt_tokens_reused": context.reused_tokens,
+        "prompt_tokens_reused": context.prompt_tokens[1] if context.prompt_tokens else None,
         "time_by_op_ns": _time_by_op(context),
         "tracing_cost_share": facts.trace.overhead_share,
         **({"repetition": encode(facts.repetition)} if facts.repetition else {}),

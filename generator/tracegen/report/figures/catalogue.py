@@ -29,10 +29,12 @@ from tracegen.report.figures.footprint import FOOTPRINT
 from tracegen.report.figures.generated_tokens import GENERATED_TOKENS
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.hot import CONCENTRATION, HOT_EXPERTS
+from tracegen.report.figures.kv_layers import KV_LAYERS
 from tracegen.report.figures.memory_speed import MEMORY_SPEED
 from tracegen.report.figures.model_files import MODEL_FILES
 from tracegen.report.figures.pin_list import PIN_LIST
 from tracegen.report.figures.residency import RESIDENCY, RESIDENT_GROUPS
+from tracegen.report.figures.served import PROMPT_SLOTS, PROMPTS
 from tracegen.report.figures.tensors import BIGGEST_TENSORS, NEVER_TOUCHED, TENSOR_GROUPS
 from tracegen.report.figures.timeline import TIMELINE
 from tracegen.report.figures.times import COMPONENTS, LAYERS, OP_KINDS, TOKENS
@@ -48,6 +50,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     OP_KINDS,
     TOKENS,
     TOP_OPERATIONS,
+    PROMPTS,
     BANDWIDTH,
     DEVICE_OPS,
     DISK,
@@ -61,6 +64,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     FOOTPRINT,
     KV_CACHE,
     BUFFER_PEAKS,
+    KV_LAYERS,
     ACCESS_PATH,
     ACCESS_ORDER,
     ACCESS_READS,
@@ -90,6 +94,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     GRAPH_BLOCK,
     TIMELINE,
     THREADS,
+    PROMPT_SLOTS,
     WAITING_KINDS,
     WAITING_NODES,
     EXPERTS,

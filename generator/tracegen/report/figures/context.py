@@ -110,13 +110,18 @@ class Context(Analyses):
 
     def refusal(self, needed: Sequence[Need]) -> str:
         """Why a figure that needs these checks is not shown: the checks that failed; empty if none did."""
-        of = {("failed", key.value): need.why for need in needed for key in (*need.checks, *need.warned)}
-        of |= {("warning", key.value): need.why for need in needed for key in need.warned}
-        broken = [c for c in self.run.checks if (c.state, c.key) in of]
+        of = {key.value: need.why for need in needed for key in (*need.checks, *need.warned)}
+        broken = self.broken(needed)
         how = {"failed": "failed", "warning": "warned"}
         refused = [f"Not drawn: the check “{c.title}” {how[c.state]} ({c.found}; limit {c.limit})." for c in broken]
-        reasons = dict.fromkeys(of[c.state, c.key] for c in broken)
+        reasons = dict.fromkeys(of[c.key] for c in broken)
         return " ".join([*refused, *(f"{why[:1].upper()}{why[1:]}." for why in reasons)])
+
+    def broken(self, needed: Sequence[Need]) -> list[Check]:
+        """The checks that make a figure false which needs these."""
+        of = {("failed", key.value) for need in needed for key in (*need.checks, *need.warned)}
+        of |= {("warning", key.value) for need in needed for key in need.warned}
+        return [check for check in self.run.checks if (check.state, check.key) in of]
 
     def noted(self, needed: Sequence[Need]) -> str:
         """The sentences of a caption about checks that warned; empty when none concerns the figure."""

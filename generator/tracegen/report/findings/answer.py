@@ -1,6 +1,6 @@
 """The answer of a run: what it shows first, why, and what would help."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tracegen.analysis.causes.cause import Cause, Phase, phase_of
@@ -10,7 +10,7 @@ from tracegen.contract import needs
 from tracegen.report.figures.caches import CACHE_RATES
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.tensors import TENSOR_GROUPS
-from tracegen.report.findings import causes, found, growth
+from tracegen.report.findings import causes, failed, found, growth, served
 from tracegen.report.findings.finding import Finding
 from tracegen.report.findings.remedies import Advice, advices, caution, floor, stop
 
@@ -65,7 +65,7 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
             said.insert(0, other.text)
         if (other.part.key, other.scope) == AFTER.get(lead.kind):
             said.append(other.text)
-    said = [*(one.text for one in growth.findings(context) if one.text not in said), *said]
+    said = [*(text for text in _first(context) if text not in said), *said]
     of = conclusion(context, "prompt" if lead.scope == "prompt" else context.phase)
     reasons, disturbed = [lead.otherwise] if lead.otherwise and not of.advice else [], False
     if of.phase is not None and lead.kind in ("waiting", "time"):
@@ -74,6 +74,13 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
     care = found.care(context, lead, delayed=disturbed)
     warned = caution(of.phase) if of.phase is not None and of.advice else ""
     return Answer(lead, " ".join(said), tuple(reasons), of.advice[:MOST], of.stop, care, warned, of.floor)
+
+
+def _first(context: Context) -> Iterator[str]:
+    """What is said before the answer: a failure, memory that grows, and prompts that much time was spent on again."""
+    yield from (one.text for one in failed.findings(context))
+    yield from (one.text for one in growth.findings(context))
+    yield from (one.text for one in served.findings(context) if one.effect >= found.MUCH)
 
 
 # What is said with a finding of a kind: what a token touches, with what takes time; how much memory is enough, with
@@ -85,7 +92,7 @@ _ALSO = {"time": "bytes", "experts": "memory"}  # the kind of that finding
 
 def conclusion(context: Context, phase: str) -> Conclusion:
     """The conclusion of a phase; nothing that a check makes false."""
-    if context.refusal(needs.TIMES) or context.gap_times or context.submitted:
+    if context.measured.empty or context.refusal(needs.TIMES) or context.gap_times or context.submitted:
         return Conclusion()
 
     def concluded() -> Conclusion:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.tensors import TENSOR_GROUPS
-from tracegen.report.findings import computing, experts, growth, memory, waiting, weights
+from tracegen.report.findings import computing, experts, failed, growth, memory, served, waiting, weights
 from tracegen.report.findings.finding import Finding
 from tracegen.report.words import sentences
 
@@ -18,7 +18,9 @@ KINDS: Mapping[Find, Collection[str]] = {
     computing.findings: ("time",),
     weights.findings: ("bytes",),
     memory.findings: ("memory",),
+    failed.findings: ("memory",),
     growth.findings: ("memory",),
+    served.findings: ("memory",),
     experts.findings: ("experts",),
 }
 WAITS = 0.02  # waiting for the disk leads where it takes at least this share of the time of a phase

@@ -17,6 +17,11 @@ BOUND = "`--cache-ram N` bounds them, in MiB; with 0 none is saved."
 CHECKPOINTS = "`--ctx-checkpoints N` bounds how many it keeps for each slot."
 
 
+def is_llama_server(context: Context) -> bool:
+    """Whether the program that was run is llama.cpp's own server, whose options can be named."""
+    return PurePath(next(iter(context.facts.command or ()), "")).name == SERVER
+
+
 def findings(context: Context) -> Iterator[Finding]:
     """The memory that grows from the first generated token to the last sample; nothing where little does."""
     found = context.once("growth", lambda: footprint.growth(context.tables))
@@ -47,7 +52,7 @@ def findings(context: Context) -> Iterator[Finding]:
 
 def _of_states(context: Context, states: footprint.States, each: Amount, together: Amount) -> str:
     """`Memory grows by 2.57 MiB with each finished request: llama-server keeps the KV state of 117 tokens. …`"""
-    server = PurePath(next(iter(context.facts.command or ()), "")).name == SERVER
+    server = is_llama_server(context)
     who, when = (SERVER, "finished request") if server else ("the program", "saved state")
     size = each.text if states.alike else f"{each.text} (median)"
     tokens = "" if states.n_tokens is None else f" of {q.counted(states.n_tokens, 'token')}"

@@ -71,9 +71,17 @@ def key_figures(context: Context) -> list[KeyFigure]:
         if found.key.endswith("_per_pass") and context.embeddings is None:
             continue
         text = text_of(context, found)
-        note = context.refusal(found.needs) or _WHY_NONE.get(text) or note_of(context)
+        note = _refused(context, found) or _WHY_NONE.get(text) or note_of(context)
         figures.append(KeyFigure(key, found.label, text, note))
     return figures
+
+
+def _refused(context: Context, found: Value) -> str:
+    """Why a measure is not shown: the verdict beside it says more; empty if it is."""
+    broken = context.broken(found.needs)
+    if len(broken) > 1:
+        return f"{q.count(len(broken))} checks that it needs failed"
+    return f"the check “{broken[0].title}” {'failed' if broken[0].state == 'failed' else 'warned'}" if broken else ""
 
 
 _WHY_NONE = {
@@ -96,7 +104,7 @@ def _of_speed(context: Context) -> str:
 def _of_prompt(context: Context) -> str:
     s = context.summary
     rows = f"{q.counted(s.prompt_tokens, 'token')} in {q.counted(s.n_prompt_passes, 'pass')}"
-    reused = sentences.reused_prefix(s.prompt_tokens, context.reused_tokens)
+    reused = sentences.reused_prefix(context.prompt_tokens)
     ttft = measures.value("ttft_ns", context)
     first = "" if ttft.value is None else f"first token after {text_of(context, ttft)}, loading included"
     return "; ".join(filter(None, ("" if s.prompt_rate is None else rows, first, reused)))

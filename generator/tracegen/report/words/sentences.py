@@ -113,9 +113,10 @@ def outside_statistics(kinds: Mapping[str, int]) -> str:
     return f"Statistics leave out {' and '.join(left_out)}." if left_out else ""
 
 
-def reused_prefix(computed: int | None, reused: int | None) -> str:
+def reused_prefix(tokens: tuple[int, int] | None) -> str:
     """How much of the prompts passes computed, where the KV cache had the rest; empty where it had nothing."""
-    if not reused or computed is None:
+    computed, reused = tokens or (0, 0)
+    if not reused:
         return ""
     return f"{q.count(computed)} of {q.count(computed + reused)} prompt tokens computed, {q.count(reused)} reused"
 

@@ -5,8 +5,8 @@ import pytest
 
 from tests.builders import a_run, scaled_case, with_facts
 from tests.report.rendered import body, rendered
-from tracegen.analysis.reused_prefix import reused_tokens
-from tracegen.contract.tables import frame
+from tracegen.analysis.served import served, totals
+from tracegen.contract.tables import empty, frame
 from tracegen.reading.shown.figures import key_figures
 from tracegen.reading.shown.words import in_words
 
@@ -21,18 +21,33 @@ def tables_of(passes: list[Pass]) -> dict[str, pd.DataFrame]:
         for i, (kind, begin, n, _, context) in enumerate(passes)
     ]
     tokens = [
-        dict(pass_id=i, row=r, token_id=r, sequence=sequence, position=None if begin is None else begin + r)
+        dict(
+            pass_id=i,
+            row=r,
+            token_id=r,
+            sequence=sequence,
+            position=None if begin is None else begin + r,
+            output=r == n - 1,
+        )
         for i, (_, begin, n, sequence, _) in enumerate(passes)
         for r in range(n)
     ]
-    return {"passes": frame("passes", rows), "tokens": frame("tokens", tokens)}
+    return {**empty(), "passes": frame("passes", rows), "tokens": frame("tokens", tokens)}
+
+
+def reused_tokens(passes: list[Pass], *, whole: bool) -> int | None:
+    found = totals(served(tables_of(passes)), whole=whole)
+    return None if found is None else found[1]
 
 
 @pytest.mark.parametrize(
     ("passes", "reused"),
     [
         ([*FIRST, *WRITES], 0),
-        ([*FIRST, ("prompt", 20, 20, 0, 0), *WRITES], 0),  # another ubatch, or another call, of the same prompt
+        (
+            [*FIRST, ("prompt", 20, 20, 0, 0), ("generate", 40, 1, 0, 0)],
+            0,
+        ),  # another ubatch, or another call, of the same prompt
         ([*FIRST, *WRITES, ("prompt", 27, 11, 0, 0)], 27),
         ([*FIRST, *WRITES, ("prompt", 27, 8, 0, 0), ("prompt", 35, 3, 0, 0)], 27),
         ([*FIRST, *WRITES, ("prompt", 0, 11, 0, 0)], 0),
@@ -45,7 +60,7 @@ def tables_of(passes: list[Pass]) -> dict[str, pd.DataFrame]:
     ],
 )
 def test_what_was_in_the_cache_before_a_prompt_is_reused(passes: list[Pass], reused: int) -> None:
-    assert reused_tokens(tables_of(passes), whole=True) == reused
+    assert reused_tokens(passes, whole=True) == reused
 
 
 @pytest.mark.parametrize(
@@ -53,19 +68,17 @@ def test_what_was_in_the_cache_before_a_prompt_is_reused(passes: list[Pass], reu
     [
         [],
         FIRST[:2],
-        WRITES,
         [*FIRST, ("prompt", None, 11, 0, 0)],
-        [*FIRST, (None, None, 0, 0, 0), *WRITES, ("prompt", 27, 11, 0, 0)],  # a shift of the cache
     ],
 )
 def test_it_is_unknown_without_prompt_and_positions(passes: list[Pass]) -> None:
-    assert reused_tokens(tables_of(passes), whole=True) is None
+    assert reused_tokens(passes, whole=True) is None
 
 
 def test_a_window_that_begins_within_a_prompt_does_not_reuse_it() -> None:
-    assert reused_tokens(tables_of([("prompt", 27, 11, 0, 0)]), whole=False) is None
-    assert reused_tokens(tables_of([*WRITES, ("prompt", 27, 11, 0, 0)]), whole=False) == 27
-    assert reused_tokens(tables_of(FIRST), whole=False) == 0
+    assert reused_tokens([("prompt", 27, 11, 0, 0)], whole=False) is None
+    assert reused_tokens([*FIRST, *WRITES, ("prompt", 27, 11, 0, 0)], whole=False) == 27
+    assert reused_tokens(FIRST, whole=False) == 0
 
 
 @pytest.mark.parametrize("reused", [0, 27])
