@@ -13,6 +13,7 @@ from tracegen.analysis import attribution
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.measures import value
 from tracegen.analysis.passes import measured
+from tracegen.analysis.under_way import UnderWay
 from tracegen.contract import tables as contract
 
 Tables = dict[str, pd.DataFrame]
@@ -142,7 +143,7 @@ def test_time_under_way_equals_a_count_of_moments() -> None:
             sum(any(r["issue_ns"] <= at < r["issue_ns"] + r["duration_ns"] for r in rows) for at in range(a, b))
             for a, b in zip(first, last, strict=True)
         ]
-        assert attribution.under_way_ns(tables, first, last).tolist() == counted
+        assert UnderWay(tables).ns(first, last).tolist() == counted
 
 
 def two_threads(faults: list[dict[str, Any]], requests: list[dict[str, Any]], read_bytes: int | None = 4096) -> Tables:

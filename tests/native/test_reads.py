@@ -6,7 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.native.trace_bytes import Trace, file_read, pass_begin, pass_end, record, string
+from tests.native.trace_bytes import (
+    Trace,
+    compute,
+    file_read,
+    op,
+    pass_begin,
+    pass_end,
+    record,
+    string,
+    thread_begin,
+    thread_end,
+)
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.trace import ModelTables, read_trace
 
@@ -46,6 +57,20 @@ def test_a_link_is_the_file_whose_tensors_begin_in_its_reads() -> None:
     direct = [file_read(offset, 1024, path=40, call=0, direct=1) for offset in (4096, 4608)]
     assert rows(*weights, *direct, name="/blobs/6f2a")["file"].tolist() == [0, 0]
     assert rows(*weights, file_read(4096, 64, path=40), name="/blobs/6f2a")["file"].isna().all()  # one of two is chance
+
+
+def test_a_read_of_a_computing_thread_lies_in_its_operation() -> None:
+    """The thread of the trace computes a node from 4,000 to 5,000 ns, and nothing from then on."""
+    strings = [*Trace().strings, string(40, "model.gguf")]
+    inside = file_read(path=40, begin_ns=4_300, end_ns=4_600, os_thread=4242)
+    after = file_read(path=40, begin_ns=5_200, end_ns=5_600, os_thread=4242)
+    other = file_read(path=40, begin_ns=4_400, end_ns=4_500)
+    run = [pass_begin(), compute(), inside, other, after, pass_end()]
+    trace = Trace(strings=strings, run=run, events=[thread_begin(), op(), thread_end()])
+    files = {name: np.frombuffer(data, np.uint8) for name, data in trace.files().items()}
+    found = read_trace(files, model()).tables["reads"].sort_values("begin_ns")
+    assert found["pool_thread"].fillna(-1).tolist() == [0, -1, 0]
+    assert found["node"].fillna(-1).tolist() == [0, -1, -1]
 
 
 def test_a_read_between_passes_is_of_none() -> None:

@@ -164,11 +164,13 @@ def file_read(
     call: int = 2,
     direct: int = 0,
     begin_ns: int = 5_500,
+    end_ns: int = 6_500,
+    os_thread: int = 77,
     n_calls: int = 1,
 ) -> bytes:
     got = size if got is None else got
-    head = (begin_ns, offset, size, got, 1 << 20, path, 77, call, direct, n_calls, 0)
-    return record(36, struct.pack("<5Q6I", *head), 6_500)
+    head = (begin_ns, offset, size, got, 1 << 20, path, os_thread, call, direct, n_calls, 0)
+    return record(36, struct.pack("<5Q6I", *head), end_ns)
 
 
 def copy(*, of_pass: int = 0, size: int = 64, begin_ns: int = 5_000, proof: int = 0) -> bytes:

@@ -9,9 +9,10 @@ from tracegen.analysis.accesses import Tables
 from tracegen.analysis.backends import elsewhere_ns
 from tracegen.analysis.behind import behind
 from tracegen.analysis.disk_waits import placed
+from tracegen.analysis.own_reads import as_faults
 from tracegen.analysis.passes import measured
+from tracegen.analysis.under_way import UnderWay
 from tracegen.analysis.work import computed_ns
-from tracegen.contract.arrays import covered
 
 # Part of a pass -> what pages call it. The parts of a pass add up to its duration.
 PARTS: Mapping[str, str] = {
@@ -37,7 +38,8 @@ def attribution(tables: Tables) -> pd.DataFrame:
     over threads). The rows of a pass add up to its duration times its threads; divided by these they are wall time.
 
     - computing_ns: work of operations, page faults of model files and time without a processor left out;
-    - disk_ns: page faults of model files inside operations, while a read of the model's devices was under way;
+    - disk_ns: page faults of model files inside operations, while a read of the model's devices was under way; reads
+      that the thread makes itself count as such (`own_reads.as_faults`);
     - behind_ns: waiting in and after operations that would not have been if no thread had had such a page fault there,
       by the tensor that the page fault of the other thread was for (see `behind.behind`);
     - paging_ns: page faults of model files, and waiting behind them, while no read was under way: the kernel made room
@@ -51,6 +53,7 @@ def attribution(tables: Tables) -> pd.DataFrame:
     Page faults of a pass that read nothing are never `disk_ns`; where no request was recorded, those of other passes
     all are. Passes without an end or without recorded page faults are left out.
     """
+    tables = as_faults(tables)
     waits = behind(tables)
     spans = tables["spans"].assign(behind_ns=waits.ns + waits.processor_ns, late_ns=waits.late_ns)
     spans["processor_ns"] = spans["preempted_ns"].fillna(0).astype("int64") + waits.late_ns + waits.processor_ns
@@ -112,19 +115,6 @@ def without_unknown(tables: Tables) -> Tables:
     return tables if spans["fault_ns"].notna().all() else {**tables, "spans": spans.fillna({"fault_ns": 0})}
 
 
-def under_way_ns(tables: Tables, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """How long, between each `begin` and `end`, at least one read of the model's devices was under way: int64, ns."""
-    requests = tables["requests"].dropna(subset=["duration_ns"]).sort_values("issue_ns", kind="stable")
-    first = requests["issue_ns"].to_numpy("int64")
-    if not len(first):
-        return np.zeros(len(begin), np.int64)
-    last = np.maximum.accumulate(first + requests["duration_ns"].to_numpy("int64"))
-    opens = np.flatnonzero(np.append(True, first[1:] > last[:-1]))  # where a time with reads begins
-    first, last = first[opens], last[np.append(opens[1:], len(last)) - 1]
-    under_way: np.ndarray = covered(first, last, end) - covered(first, last, begin)
-    return under_way
-
-
 def _faulted(tables: Tables, behind_ns: np.ndarray) -> list[pd.DataFrame]:
     """The rows of page faults: of the threads that had them, and of those that waited behind them."""
     every = placed(tables)
@@ -132,9 +122,8 @@ def _faulted(tables: Tables, behind_ns: np.ndarray) -> list[pd.DataFrame]:
     faults = every[inside].reset_index(drop=True)
     took, begin = (faults[name].to_numpy("int64") for name in ("waited_ns", "begin_ns"))
     behind_ns = behind_ns[tables["faults"]["pass_id"].isin(measured(tables)["pass_id"]).to_numpy(bool)][inside]
-    read = under_way_ns(tables, begin, begin + took)
-    if not tables["requests"]["duration_ns"].notna().any():
-        read = took
+    under_way = UnderWay(tables)
+    read = under_way.ns(begin, begin + took) if under_way.recorded else took
     nothing_read = (tables["passes"].set_index("pass_id")["read_bytes"] == 0).fillna(False)
     read = np.where(faults["pass_id"].map(nothing_read).to_numpy(bool), 0, read)
     share = read / np.maximum(took, 1)

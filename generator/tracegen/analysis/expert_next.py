@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis import chance
-from tracegen.analysis.expert_rows import Layer, SameRows, groups
+from tracegen.analysis.expert_rows import Layer, groups, in_order
 from tracegen.analysis.stack_distance import previous_use
 
 LEARNED = 0.8  # of the tokens
@@ -50,7 +50,7 @@ def predicted(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     found = groups(chosen, sizes)
     if not found or len(found[0].layers) < 2 or len(found[0].rows) < LEAST_ROWS:
         return pd.DataFrame({name: pd.Series(dtype=_TYPES[name]) for name in COLUMNS})
-    group = _in_order(found[0])
+    group = in_order(found[0])
     n_learned = int(LEARNED * len(group.rows))
     pairs = [_pair(a, b, group.rows["who"].to_numpy(), n_learned) for a, b in pairwise(group.layers)]
     every = np.sum([shared for shared, _ in pairs], axis=0)
@@ -67,21 +67,11 @@ def predicted(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
 _OTHERS = ("most", "before", "even")
 
 
-def _in_order(group: SameRows) -> SameRows:
-    """The group with its rows in order of evaluation, so that the scored ones are the last."""
-    order = np.lexsort([group.rows[name].to_numpy() for name in ("row", "pass_id")])
-    layers = tuple(Layer(of.layer, of.n_chosen, of.chose[order]) for of in group.layers)
-    return SameRows(group.rows.iloc[order].reset_index(drop=True), layers)
-
-
 def _pair(a: Layer, b: Layer, who: np.ndarray, n_learned: int) -> tuple[np.ndarray, dict[str, float]]:
     """What layer `a` predicts of layer `b`: shared[i, j] experts of row i's guess and row j's choice."""
-    x, y = a.chose.astype(np.float64), b.chose.astype(np.float64)
+    y = b.chose.astype(np.float64)
     use = y[:n_learned].mean(axis=0)
-    n = x[:n_learned].sum(axis=0)[:, None]
-    given = np.where(n > 0, x[:n_learned].T @ y[:n_learned] / np.maximum(n, 1), use)  # an expert never learned: the use
-    scores = x[n_learned:] @ given / a.n_chosen
-    guessed = _first(scores, use, b.n_chosen)
+    guessed = guess(a, b, n_learned)
     chose = y[n_learned:]
     most = _first(use[None], use, b.n_chosen)
     earlier = previous_use(who)[n_learned:]  # the row before each in its sequence
@@ -94,6 +84,15 @@ def _pair(a: Layer, b: Layer, who: np.ndarray, n_learned: int) -> tuple[np.ndarr
         "k": float(b.n_chosen),
     }
     return guessed @ chose.T, others
+
+
+def guess(a: Layer, b: Layer, n_learned: int) -> np.ndarray:
+    """The experts of layer `b` that those of `a` let expect, for each token behind the learned ones: 1.0 or 0.0."""
+    x, y = a.chose.astype(np.float64), b.chose[:n_learned].astype(np.float64)
+    use = y.mean(axis=0)
+    n = x[:n_learned].sum(axis=0)[:, None]
+    given = np.where(n > 0, x[:n_learned].T @ y / np.maximum(n, 1), use)  # an expert never learned: the use
+    return _first(x[n_learned:] @ given / a.n_chosen, use, b.n_chosen)
 
 
 def _first(scores: np.ndarray, use: np.ndarray, k: int) -> np.ndarray:

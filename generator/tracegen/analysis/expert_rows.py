@@ -37,6 +37,13 @@ class SameRows:
     layers: tuple[Layer, ...]
 
 
+def in_order(group: SameRows) -> SameRows:
+    """The group with its rows in order of evaluation, so that later tokens are the last."""
+    order = np.lexsort([group.rows[name].to_numpy() for name in ("row", "pass_id")])
+    layers = tuple(Layer(of.layer, of.n_chosen, of.chose[order]) for of in group.layers)
+    return SameRows(group.rows.iloc[order].reset_index(drop=True), layers)
+
+
 def groups(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> list[SameRows]:
     """The choices by groups of layers with the same tokens, the group of most layers first.
 

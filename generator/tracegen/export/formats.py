@@ -1,6 +1,6 @@
 """The formats of `tracegen export`, in the order of its help."""
 
-from tracegen.export import archive, columns, dot, figures, html, latex, older_json
+from tracegen.export import archive, columns, dot, experts_profile, figures, html, latex, older_json
 from tracegen.export.format import Format
 from tracegen.export.perfetto import trace
 
@@ -14,5 +14,6 @@ FORMATS: tuple[Format, ...] = (
     archive.ARCHIVE,
     older_json.JSON,
     dot.DOT,
+    experts_profile.EXPERTS_PROFILE,
 )
 BY_KEY = {written.key: written for written in FORMATS}

@@ -31,6 +31,7 @@ MEANING = {
     "archive": "a version as one ZIP file to deposit: pages, data, hashes, and how to run it again",
     "json": "a folder in the schema of the older tools: traces, graphs, memory map, buffers",
     "dot": "a folder with each graph as a Graphviz file",
+    "experts-profile": "how often each expert of each layer was chosen, as one JSON file",
 }
 _PASSES = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 

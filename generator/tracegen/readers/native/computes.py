@@ -30,6 +30,12 @@ class Computes:
             raise TraceFormatError(f"{what} of compute {numbers[~known][0]}, which the main segment does not know")
         return np.where(numbers == UNKNOWN, -1, np.append(self._pass_id, -1)[at])
 
+    def listed_pass_ids(self, numbers: np.ndarray) -> np.ndarray:
+        """The pass_id of each compute in `numbers`; -1 where the main segment does not list it."""
+        at, known = self._rows(numbers)
+        found: np.ndarray = np.where(known, np.append(self._pass_id, -1)[at], -1)
+        return found
+
     def place(
         self, what: str, numbers: np.ndarray, opening: np.ndarray, node: np.ndarray, n_fused: np.ndarray | int = 0
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.clock import Clock, scaled
@@ -75,10 +76,14 @@ class Indexes:
 
 @dataclass(frozen=True)
 class Events:
-    """What all threads recorded. The counts are numbers of events; `n_open` counts computes that never ended."""
+    """What all threads recorded. The counts are numbers of events; `n_open` counts computes that never ended.
+
+    `threads`: pass_id, thread (its number in the pool) and os_thread (that of the kernel) of each that took part.
+    """
 
     spans: Spans
     indexes: Indexes
+    threads: pd.DataFrame
     n_events: int
     n_open: int
     not_monotone: int
@@ -89,11 +94,15 @@ def read_events(segments: Iterable[Segment], computes: Computes, clock: Clock) -
     """Read all thread segments. Raises TraceFormatError naming file and unit."""
     spans: list[dict[str, np.ndarray]] = []
     indexes: list[tuple[np.ndarray, ...]] = []
+    threads: list[pd.DataFrame] = []
     counts = np.zeros(4, np.int64)
     for segment in segments:
         units = read_units(segment)
         copies, openings, moments = units.copies, units.openings, units.moments
         spans.append(_spans_of(segment, units.ops, openings, computes, clock))
+        of_pass = computes.listed_pass_ids(openings.compute)
+        part = {"pass_id": of_pass, "thread": openings.thread, "os_thread": openings.os_thread}
+        threads.append(pd.DataFrame(part).drop_duplicates())
         what = f"{segment.name}: numbers are told"
         where, index_node, _ = computes.place(what, openings.compute, copies.opening, copies.node)
         indexes.append((where, index_node, copies.what, copies.ne0, copies.n, copies.took, copies.values))
@@ -101,7 +110,9 @@ def read_events(segments: Iterable[Segment], computes: Computes, clock: Clock) -
         counts += [len(moments), units.n_open, back, int((moments == 0).sum())]
         del units, copies, openings, moments  # frees their memory before the next segment is read
     n_events, n_open, not_monotone, zero_records = counts.tolist()
-    return Events(_joined_spans(spans), _joined_indexes(indexes), n_events, n_open, not_monotone, zero_records)
+    who = pd.concat(threads) if threads else pd.DataFrame({"pass_id": [], "thread": [], "os_thread": []})
+    who = who.astype("int64").drop_duplicates(["pass_id", "os_thread"], ignore_index=True)
+    return Events(_joined_spans(spans), _joined_indexes(indexes), who, n_events, n_open, not_monotone, zero_records)
 
 
 def _spans_of(

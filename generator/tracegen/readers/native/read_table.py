@@ -7,12 +7,15 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
-from tracegen.readers.native.fault_table import pass_at
+from tracegen.readers.native.events import Events
+from tracegen.readers.native.fault_table import pass_at, span_of
 from tracegen.readers.native.placement_table import split_numbers, tensor_extents, tensor_of
 from tracegen.readers.native.recorded import Pass, Read, Records
 
 
-def read_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
+def read_table(
+    records: Records, ordered: Sequence[Pass], events: Events, files: pd.DataFrame, tensors: pd.DataFrame
+) -> pd.DataFrame:
     """One row per call, in the order in which they began; `ordered`: passes and loads by pass_id."""
     reads = sorted(records.reads, key=lambda read: read.begin_ns)
     numbers = _files(records, reads, files)
@@ -25,6 +28,7 @@ def read_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame, t
     ends = [sizes.get(int(number), of.offset + of.got_bytes) for number, of in zip(file, reads, strict=True)]
     got = [max(0, min(of.got_bytes, end - of.offset)) for of, end in zip(reads, ends, strict=True)]
     of_pass = pass_at(np.array([read.begin_ns for read in reads], np.int64), ordered)
+    thread, node = _operations(reads, of_pass, events)
     rows = [
         dict(
             read=n,
@@ -40,10 +44,23 @@ def read_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame, t
             call=read.call,
             direct=read.direct,
             n_calls=read.n_calls,
+            pool_thread=int(thread[n]) if thread[n] >= 0 else None,
+            node=int(node[n]) if node[n] >= 0 else None,
         )
         for n, read in enumerate(reads)
     ]
     return contract.frame("reads", rows)
+
+
+def _operations(reads: Sequence[Read], of_pass: np.ndarray, events: Events) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each reading thread in its pool (-1: it took no part in the pass), and the op in which it lies."""
+    times = [(read.thread, read.begin_ns, read.end_ns - read.begin_ns) for read in reads]
+    rows = pd.DataFrame(times, columns=["os_thread", "begin_ns", "took_ns"], dtype="int64").assign(pass_id=of_pass)
+    rows = rows.merge(events.threads, on=["pass_id", "os_thread"], how="left")
+    rows["thread"] = rows["thread"].fillna(-1).astype("int64")
+    span = span_of(rows, events.spans)
+    node = np.append(events.spans.node, -1)[np.where(span < 0, len(events.spans.node), span)]
+    return rows["thread"].to_numpy(), node
 
 
 def _files(records: Records, reads: Sequence[Read], files: pd.DataFrame) -> dict[str, int]:

@@ -88,6 +88,7 @@ class Openings:
     compute: np.ndarray
     thread: np.ndarray
     n_threads: np.ndarray
+    os_thread: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,9 @@ def read_units(segment: Segment) -> Units:
     at_index = np.searchsorted(events, index_at) if len(index_at) else np.zeros(0, np.int64)
     n = index["ne0"].astype(np.int64) * index["ne1"]  # below the size of the file
     return Units(
-        Openings(openings["compute"], openings["thread"].astype(np.int64), openings["n_threads"].astype(np.int64)),
+        Openings(
+            openings["compute"], *(openings[name].astype(np.int64) for name in ("thread", "n_threads", "os_thread"))
+        ),
         _ops(segment, units, events, kind, opening, begin, end),
         Copies(
             opening[at_index],

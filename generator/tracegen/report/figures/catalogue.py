@@ -19,6 +19,7 @@ from tracegen.report.figures.downloads import DOWNLOADS
 from tracegen.report.figures.expert_cache import EXPERT_CACHE
 from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
 from tracegen.report.figures.expert_choices import EXPERTS, EXPERTS_OF_TOKENS, EXPERTS_TOKENS, EXPERTS_USED
+from tracegen.report.figures.expert_policies import EXPERT_POLICIES
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE, EXPERTS_COVER, EXPERTS_LOAD
 from tracegen.report.figures.expert_weights import EXPERTS_WEIGHTS
 from tracegen.report.figures.explicit_reads import EXPLICIT_READS
@@ -109,6 +110,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     EXPERTS_USED,
     EXPERTS_WEIGHTS,
     EXPERT_CACHE,
+    EXPERT_POLICIES,
     MODEL_FILES,
     GENERATED_TOKENS,
     CHECKS,
