@@ -143,6 +143,16 @@ def test_the_rows_that_a_server_tries_are_no_prompt() -> None:
     assert told(of, "prompt", "n_tokens", "n_kept") == [(0, 40, 0)]
 
 
+def test_positions_that_no_context_has_are_not_believed() -> None:
+    of = Served()
+    of.prompt(0, ALIKE, (1 << 30), [1])
+    assert table(of).empty
+    for number in range(80):  # each would be a text of a million tokens that nobody knows
+        of = Served() if number == 0 else of
+        of.compute((number, 1 << 20, [1, 2], 1))
+    assert table(of).empty
+
+
 def test_without_tokens_nothing_is_said() -> None:
     assert served.served(empty()).empty
 
@@ -167,6 +177,7 @@ def test_every_prompt_is_told_as_it_was_played(data: st.DataObject) -> None:
     slots: dict[int, Text] = {}
     last: dict[int, int] = {}
     ended: list[Text] = []
+    replaced: list[int] = []
     expected = []
     for number in range(data.draw(st.integers(1, 8))):
         slot = data.draw(st.integers(0, 2))
@@ -178,13 +189,14 @@ def test_every_prompt_is_told_as_it_was_played(data: st.DataObject) -> None:
         generated = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=6))
         begins: list[tuple[str, int, Text]] = [("its slot", last[slot], own)] if slot in slots else []
         begins += [("another slot", last[n], slots[n]) for n in slots if n != slot]
-        begins += [("an earlier prompt", n, ended[n]) for n in reversed(range(number))]
+        begins += [("an earlier prompt", n, ended[n]) for n in reversed(replaced)]
         best: tuple[int, str | None, int | None] = (0, None, None)
         for where, whose, other in begins:
             found = min(alike(other, text), len(text) - 1) - kept
             if found > best[0]:
                 best = (found, where, whose)
         of.prompt(slot, text, kept, generated, most=data.draw(st.integers(2, 64)))
+        replaced += [last[slot]] if slot in last else []
         slots[slot] = [*text, *generated[:-1]]
         last[slot] = number
         ended.append(slots[slot])

@@ -8,6 +8,8 @@ import numpy as np
 from tracegen.analysis.accesses import Tables
 from tracegen.contract.held_tokens import of_sequences
 
+MOST_TOKENS = 1 << 24  # no context is as long: such a position is none
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -36,6 +38,8 @@ def prompt_rows(tables: Tables) -> Sequence[Rows] | None:
     of = of.assign(order=np.arange(len(of)))[["pass_id", "context", "begin_ns", "end_ns", "order"]]
     rows = tables["tokens"].merge(of, on="pass_id")
     if rows[["context", "sequence", "position", "output"]].isna().any(axis=None):
+        return None
+    if not rows["position"].between(0, MOST_TOKENS).all():
         return None
     rows = rows.sort_values(["order", "sequence", "row"], kind="stable", ignore_index=True)
     key = rows[["order", "sequence"]]
