@@ -82,7 +82,7 @@ def test_no_size_is_written_as_a_power_of_ten() -> None:
 
 def test_a_model_that_is_not_mapped_must_fit_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locked, "available_bytes", lambda: 8 << 30)
-    monkeypatch.setattr(locked, "_allowed", lambda: None)
+    monkeypatch.setattr(locked, "allowed_bytes", lambda: None)
     experiment = replace(EXPERIMENT, mlock_gb=4.5)
     conditions.refuse_impossible(experiment, Path("model.gguf"), 3 << 30)
     with pytest.raises(SettingsError, match=r"4 GiB must stay available, 3 GiB of it for the model.*; set at most 4$"):
@@ -99,7 +99,7 @@ def test_who_may_not_lock_gets_a_message_by_limit_and_by_kernel(monkeypatch: pyt
     )
 
     def lock_all_the_same() -> None:
-        monkeypatch.setattr(locked, "_allowed", lambda: None)
+        monkeypatch.setattr(locked, "allowed_bytes", lambda: None)
         with locked.locked_memory(0.5):
             pass
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 VERBS: Mapping[str, str] = {
     "init": "Begin a project: site settings, a journal, an experiment, and a workflow that publishes the site.",
+    "doctor": "Say what this machine lets tracegen record and set, and what to do for more.",
     "run": "Run an experiment under the tracer, check what was recorded, and store the run.",
     "exec": "Run any program that uses llama.cpp (server, bench, your own) under the tracer, and store the run.",
     "show": "Print what a run did: passes, speed, bytes per token, time by op kind, buffers, verdict; or what it "

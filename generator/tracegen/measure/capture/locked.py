@@ -47,7 +47,7 @@ def refuse_lock(gib: float, needed: int = 0) -> None:
 
 def refuse_more_than_allowed(setting: str, size: int) -> None:
     """Raise SettingsError when this process may not lock `size` bytes, as `setting` asks."""
-    allowed = _allowed()
+    allowed = allowed_bytes()
     if allowed is not None and size > allowed:
         raise SettingsError(
             f"{setting}: {_gib(size)} cannot be locked, as you may lock {_gib(allowed)} (`ulimit -l`); raise `memlock` "
@@ -105,7 +105,7 @@ def oom_kills() -> int:
     return kib_of(PROC / "vmstat", "oom_kill")
 
 
-def _allowed() -> int | None:
+def allowed_bytes() -> int | None:
     """Bytes that this process may still lock; None without a limit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     words = words_of(PROC / "self/status")

@@ -96,7 +96,7 @@ def recorded_requests(raw: Path, wanted: bool) -> Iterator[Requests | None]:
             recording = stack.enter_context(instance())
             requests.begin(recording, stack)
         except (EnvironmentFailure, OSError) as error:
-            requests.refused = _in_words(error)
+            requests.refused = in_words(error)
         yield requests
         requests.end()
 
@@ -108,8 +108,9 @@ def say_if_refused(progress: Progress) -> None:
             for event in (ISSUE, COMPLETE):
                 (recording.folder / f"events/{event}/format").read_text()
     except (EnvironmentFailure, OSError) as error:
-        progress.say(f"disk: requests will not be recorded, and the run goes on without: {_in_words(error)}")
+        progress.say(f"disk: requests will not be recorded, and the run goes on without: {in_words(error)}")
 
 
-def _in_words(error: EnvironmentFailure | OSError) -> str:
+def in_words(error: EnvironmentFailure | OSError) -> str:
+    """Why requests cannot be recorded."""
     return f"{error.filename or 'tracefs'}: {error.strerror}" if isinstance(error, OSError) else str(error)

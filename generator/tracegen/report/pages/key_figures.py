@@ -104,7 +104,7 @@ def _of_speed(context: Context) -> str:
 def _of_prompt(context: Context) -> str:
     s = context.summary
     rows = f"{q.counted(s.prompt_tokens, 'token')} in {q.counted(s.n_prompt_passes, 'pass')}"
-    reused = sentences.reused_prefix(context.prompt_tokens)
+    reused = sentences.reused_prefix(context.prompt_tokens, s.n_other_passes)
     ttft = measures.value("ttft_ns", context)
     first = "" if ttft.value is None else f"first token after {text_of(context, ttft)}, loading included"
     return "; ".join(filter(None, ("" if s.prompt_rate is None else rows, first, reused)))

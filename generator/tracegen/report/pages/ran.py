@@ -73,7 +73,7 @@ def what_ran(context: Context) -> str:
     second = " " + sentences.read_and_wrote(
         s.prompt_tokens, s.n_prompt_passes, s.generated_tokens, s.n_generate_passes, s.n_other_passes
     )
-    if reused := sentences.reused_prefix(context.prompt_tokens):
+    if reused := sentences.reused_prefix(context.prompt_tokens, s.n_other_passes):
         second += f" {reused}."
     skipped = context.facts.trace.skipped_passes
     if context.facts.stopped:

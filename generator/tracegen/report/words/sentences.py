@@ -113,12 +113,17 @@ def outside_statistics(kinds: Mapping[str, int]) -> str:
     return f"Statistics leave out {' and '.join(left_out)}." if left_out else ""
 
 
-def reused_prefix(tokens: tuple[int, int] | None) -> str:
-    """How much of the prompts passes computed, where the KV cache had the rest; empty where it had nothing."""
+def reused_prefix(tokens: tuple[int, int] | None, n_other_passes: int) -> str:
+    """How much of the prompts passes computed, where the KV cache had the rest; empty where it had nothing.
+
+    Passes of other kinds than prompt and generate may have computed a part of it.
+    """
     computed, reused = tokens or (0, 0)
     if not reused:
         return ""
-    return f"{q.count(computed)} of {q.count(computed + reused)} prompt tokens computed, {q.count(reused)} reused"
+    others = " in passes of all kinds" if n_other_passes else ""
+    whole = q.count(computed + reused)
+    return f"{q.count(computed)} of {whole} prompt tokens computed{others}, {q.count(reused)} reused"
 
 
 def even_rate(rate: float | None, median_ns: float | None) -> str:
