@@ -29,17 +29,19 @@ WHY: Mapping[str, tuple[str, str]] = {
         "What differs from request to request, as a date does, belongs at the end of a prompt.",
     ),
 }
+LEAST = 0.05  # of the time for prompts: less is not said
 BUSY = "another slot held these tokens, which was busy then."
 
 
 def findings(context: Context) -> Iterator[Finding]:
-    """The prompts that were computed again; nothing where all was kept that could be."""
+    """The prompts that were computed again; nothing where that takes little of their time."""
     if context.refusal(PROMPTS.needs) or not SEVERAL.holds(context):
         return
     table = context.prompts
     again = table[table["n_again"] > 0]
     spent, whole = int(again["again_ns"].sum()), int(context.measured["duration_ns"].sum())
-    if again.empty or not whole:
+    for_prompts = int(table["prompt_ns"].sum())
+    if spent < LEAST * for_prompts or not spent or not whole:
         return
     largest = str(again.groupby("again_from")["again_ns"].sum().idxmax())
     of = again[again["again_from"].eq(largest).to_numpy(bool)]
@@ -50,7 +52,7 @@ def findings(context: Context) -> Iterator[Finding]:
         why = BUSY if busy.all() else why
     if largest != served.CHANGED and not is_llama_server(context):
         remedy = ""
-    time, all_prompts = Amount(spent, "ns"), Amount(int(table["prompt_ns"].sum()), "ns")
+    time, all_prompts = Amount(spent, "ns"), Amount(for_prompts, "ns")
     text = (
         f"{time.text} of the {all_prompts.text} for prompts went into tokens that had been computed before. "
         f"For {q.count(len(of))} of {q.counted(len(table), 'prompt')}, {why}"
