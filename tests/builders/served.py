@@ -10,6 +10,13 @@ from tracegen.contract.tables import frame
 PASS_NS, GAP_NS = 1_000, 100
 
 
+def with_second_prompt(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The same tables, in which the last pass begins another prompt: it keeps the first token, and computes one."""
+    tokens = tables["tokens"]
+    last = tokens["pass_id"].eq(tokens["pass_id"].max())
+    return {**tables, "tokens": tokens.assign(position=tokens["position"].mask(last, 1))}
+
+
 class Served:
     """Passes with the rows of several slots, and the states that were saved and put back."""
 

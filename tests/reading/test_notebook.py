@@ -49,7 +49,15 @@ def documents() -> dict[str, Any]:
     return {key: chart.to_dict() for key, chart in made.items()}
 
 
-OF_SOME_RUNS = {"residency", "resident-groups", "disk-split", "disk-map", "experts-next", "memory-speed"}
+OF_SOME_RUNS = {
+    "residency",
+    "resident-groups",
+    "disk-split",
+    "disk-map",
+    "experts-next",
+    "memory-speed",
+    "prompt-slots",
+}
 
 
 def bare(document: Any) -> Any:

@@ -21,6 +21,7 @@ from tests.builders import (
     with_footprint,
     with_reads,
     with_requests,
+    with_second_prompt,
     without,
 )
 from tests.golden.hard_case import hard_case
@@ -53,7 +54,7 @@ CASES: Mapping[str, Mapping[str, pd.DataFrame]] = {
     "no experts chosen": scaled_case(0, 1, moe=True),
     "hard case": hard_case(),
     "residency": with_residency(),
-    "device": with_device_ops(with_footprint(with_reads(scaled_case(2, 2)))),
+    "device": with_device_ops(with_footprint(with_reads(with_second_prompt(scaled_case(2, 2))))),
     "page faults": with_faults(scaled_case(3, 2, moe=True, threads=2)),
     "requests": with_requests(scaled_case(3, 2, moe=True, splits=2)),
     "unseen rows": without(scaled_case(2, 2), "touches"),
