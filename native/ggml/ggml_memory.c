@@ -54,20 +54,13 @@ uint32_t tt_last_load(void) {
     return load;
 }
 
-static void collect_faults(void) {
-    struct tt_writer * writer = tt_process->faults ? tt_my_writer() : NULL;
-    if (writer) {
-        tt_faults_collect(writer->faults);
-    }
-}
-
 void tensor_trace_load_end(void) {
     const uint64_t       time   = tt_now();
     const struct tt_load record = { .usage = tt_usage_now(), .load = tt_last_load() };
     in_load                     = false;
     tt_record(tt_process, TT_LOAD_END, &record, sizeof record, time);
     tt_devices_end(tt_process, &devices_begin, TT_NONE, record.load);
-    collect_faults();
+    tt_collect_faults();
     if (tt_watch_pages) {
         tt_residency_write(tt_process, TT_NONE, record.load);
     }
@@ -126,7 +119,7 @@ void tensor_trace_file_mapped(const void * address, size_t size, int fd) {
 void tensor_trace_file_unmapped(const void * address, size_t size) {
     const struct tt_file_map record = { .address = (uintptr_t) address, .size_bytes = size };
     tt_record(tt_process, TT_FILE_UNMAP, &record, sizeof record, tt_now());
-    collect_faults(); /* while the mapping is known */
+    tt_collect_faults(); /* while the mapping is known */
     if (!tt_storage_unmap(address, size)) {
         tt_segment_drop(&tt_process->main, 1, 0);
     }
@@ -144,7 +137,7 @@ void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index
         .buffer      = tensor->buffer ? tt_buffer_of(tensor->buffer) : TT_NONE,
     };
     tt_record(tt_process, TT_WEIGHT, &record, sizeof record, tt_now());
-    collect_faults(); /* where weights are copied the ring would be full before the end of the load */
+    tt_collect_faults(); /* where weights are copied the ring would be full before the end of the load */
 }
 
 /* ---- buffers ---- */

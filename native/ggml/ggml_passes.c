@@ -238,6 +238,7 @@ static void write_pass_end(int status, const struct tt_moment * ended, const str
         .usage     = tt_usage_now(),
     };
     current.open = false;
+    tt_collect_faults(); /* what follows has some of its own, and belongs to no pass */
     tt_devices_end(tt_process, &devices_begin, pass.pass, TT_NONE);
     tt_record(tt_process, TT_PASS_END, &pass, sizeof pass, moment.ns);
     tt_clock(tt_process, &moment);

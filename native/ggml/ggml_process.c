@@ -2,6 +2,7 @@
 #include "ggml_process.h"
 #include "tt_footprint.h"
 #include "tt_facts.h"
+#include "tt_faults.h"
 #include "tt_record.h"
 #include "tt_trace.h"
 #include "tt_window.h"
@@ -172,6 +173,13 @@ struct tt_writer * tt_my_writer(void) {
         pthread_setspecific(writer_key, my_writer);
     }
     return my_writer;
+}
+
+void tt_collect_faults(void) {
+    struct tt_writer * writer = tt_process->faults ? tt_my_writer() : NULL;
+    if (writer) {
+        tt_faults_collect(writer->faults);
+    }
 }
 
 struct tt_usage tt_usage_now(void) {
