@@ -88,7 +88,7 @@ def test_the_table_says_for_which_prompt_and_where_its_tokens_lay() -> None:
     rows = PROMPTS.content(context(of))
     text = [[cell.text for cell in row] for row in rows.rows]
     heads = [head.label for head in rows.head]
-    lay = [row[heads.index("of")] for row in text]
+    lay = [row[heads.index("Computed for")] for row in text]
     assert lay[2] == "prompt 0: no slot any more" and lay[3].startswith("prompt 2: its slot")
     assert lay[4].startswith("prompt 3: slot 0")
     assert len(PROMPT_SLOTS.content(context(of)).data["slot"].unique()) == 2

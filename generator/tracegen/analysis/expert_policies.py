@@ -8,7 +8,7 @@ are scored: the share of the experts they chose that the rule held.
 - `fixed`: in each layer the most chosen ones of the learned tokens;
 - `ahead`: as `recent`, but as many slots as a token chooses hold what the experts of the layer before let expect
   (`expert_next`), read while that layer computes; the first layer has nothing before it;
-- `best`: what no rule can exceed: it drops what will not be chosen for longest, and takes in nothing else.
+- `best`: what no rule can exceed that reads nothing ahead: it drops what will not be chosen for longest.
 
 Within a token all experts of a layer are looked up before any makes room; `everywhere` takes one after another.
 """

@@ -19,7 +19,7 @@ NAMES = {
     "everywhere": "Chosen last, of all layers",
     "fixed": "Most chosen, fixed",
     "ahead": "Chosen last, and read ahead",
-    "best": "Best possible",
+    "best": "Best without read-ahead",
 }
 ANSWERED = {
     "recent": "of the experts chosen last in their layer",
@@ -63,14 +63,14 @@ def _rule(rule: str, name: str) -> col.Column:
 
 
 def _answer(rows: Sequence[col.Row]) -> tuple[Amount, ...]:
-    """What the best of the rules holds where twice the experts of a token are kept, and what no rule exceeds."""
+    """What the best of the rules holds where twice the experts of a token are kept, and the best without read-ahead."""
     if not rows:
         return ()
     row = rows[min(1, len(rows) - 1)]
     first = max(ANSWERED, key=lambda rule: float(row[rule]))
     return (
         Amount(float(row[first]), "share", f"{ANSWERED[first]}, with {row['n_held']} kept in each layer"),
-        Amount(float(row["best"]), "share", "at best"),
+        Amount(float(row["best"]), "share", "at best without read-ahead"),
     )
 
 

@@ -101,12 +101,12 @@ def _table(context: Context) -> Rows:
         col.count("Slot", "sequence"),
         col.count("Tokens", "n_tokens"),
         col.count("Kept", "n_kept"),
-        col.text("from", lambda r: r["kept_from"] if q.known(r["kept_from"]) else ""),
+        col.text("Kept from", lambda r: r["kept_from"] if q.known(r["kept_from"]) else ""),
         col.count("Computed", "n_computed"),
         col.count("Again", "n_again"),
-        col.text("of", lay),
+        col.text("Computed for", lay),
         col.decimal("Time", "prompt_ns", 1, "ms", 1e6),
-        col.decimal("for what was computed again", "again_ns", 1, "ms", 1e6),
+        col.decimal("of that, again", "again_ns", 1, "ms", 1e6),
         col.count("Generated", "n_generated"),
     )
 
