@@ -153,6 +153,18 @@ def test_positions_that_no_context_has_are_not_believed() -> None:
     assert table(of).empty
 
 
+def test_what_another_context_holds_is_of_no_use() -> None:
+    """As that of a model that drafts, which computes the same prompt."""
+    of = Served()
+    of.prompt(0, [*ALIKE, 1, 2], 0, [3])
+    n = len(of.tables(empty())["passes"])
+    of.prompt(1, [*ALIKE, 1, 2], 0, [3])
+    tables = of.tables(empty())
+    context = pd.array([0] * n + [1] * (len(tables["passes"]) - n), dtype="Int32")
+    found = served.served({**tables, "passes": tables["passes"].assign(context=context)})
+    assert found["context"].tolist() == [0, 1] and found["n_again"].tolist() == [0, 0]
+
+
 def test_without_tokens_nothing_is_said() -> None:
     assert served.served(empty()).empty
 

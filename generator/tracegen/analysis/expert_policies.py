@@ -43,12 +43,11 @@ def policies(chosen: pd.DataFrame, sizes: dict[int, int]) -> pd.DataFrame:
     distance = _distances(chose)
     n_experts, n_chosen = of.layers[0].n_experts, of.layers[0].n_chosen
     use = chose[:n_learned].sum(axis=0)
+    since, until = _since(chose), _until(chose)
     rows, n_held = [], n_chosen
     while n_held <= n_experts // 2:
-        recent = _held(chose, n_held, _since(chose))[n_learned:]
-        fewer = (
-            _held(chose, n_held - n_chosen, _since(chose))[n_learned:] if n_held > n_chosen else np.zeros_like(recent)
-        )
+        recent = _held(chose, n_held, since)[n_learned:]
+        fewer = _held(chose, n_held - n_chosen, since)[n_learned:] if n_held > n_chosen else np.zeros_like(recent)
         ahead = np.concatenate([recent[:, :1], fewer[:, 1:] | expected], axis=1)
         unused = expected & ~fewer[:, 1:] & ~scored[:, 1:]
         shares = {
@@ -56,7 +55,7 @@ def policies(chosen: pd.DataFrame, sizes: dict[int, int]) -> pd.DataFrame:
             "everywhere": float((distance[n_learned:] < n_held * chose.shape[1])[scored].mean()),
             "fixed": _share(_first(-use, n_held)[None], scored),
             "ahead": _share(ahead, scored),
-            "best": _share(_held(chose, n_held, _until(chose))[n_learned:], scored),
+            "best": _share(_held(chose, n_held, until)[n_learned:], scored),
             "ahead_unused": float(unused.sum() / scored.sum()),
         }
         rows.append({"n_held": n_held, **shares})

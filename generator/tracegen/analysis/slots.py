@@ -77,9 +77,10 @@ def played(every: Sequence[Rows], states: pd.DataFrame, whole: Callable[[Prompt]
         slot = slots.setdefault(key, _Slot())
         prompt = slot.prompt
         if prompt is None or _begins(slot, prompt, rows):
-            others = [of for other, of in slots.items() if other != key]
+            # what another context holds, as that of a model that drafts, is of no use to this one
+            others = [of for other, of in slots.items() if other != key and other[0] == rows.context]
             before, prompt = prompt, _begun(slot, rows, others, len(found))
-            prompt.held += reversed(replaced)
+            prompt.held += [text for text in reversed(replaced) if text[1].context == rows.context]
             if before is not None:
                 _complete(before, whole)
                 replaced.append((BEFORE, before, np.array(before.tokens)))

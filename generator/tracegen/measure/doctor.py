@@ -72,8 +72,7 @@ def _hooks() -> Finding:
     build = pinned_build()
     if os.access(build.programs / "llama-completion", os.X_OK):
         return Finding(what, "yes", f"llama.cpp {build.version} is built")
-    missing = [name for name in ("c++", "g++", "clang++") if shutil.which(name)]
-    if not missing:
+    if not any(map(shutil.which, ("c++", "g++", "clang++"))):
         return Finding(what, "no", "no C++ compiler", "on Debian: apt install g++")
     return Finding(
         what, "yes", f"llama.cpp {build.version} is not built yet", "`tracegen llama-cpp build` takes minutes"
