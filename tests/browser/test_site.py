@@ -62,6 +62,19 @@ def test_an_answer_that_arrives_slowly_does_not_jump(
     assert faulty(visits, width) == {}
 
 
+@pytest.mark.parametrize("pause_at", [b'<details class="tg-fold"', b'<div class="tg-page', b'<div class="tg-selection'])
+@pytest.mark.parametrize("page", ["appendix", "operations"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_head_stands_where_it_is_before_what_follows_has_arrived(
+    window: Any, project: Project, page: str, pause_at: bytes, width: int
+) -> None:
+    path = f"experiments/demo/v1/{page}/index.html"
+    assert pause_at in (project.site / path).read_bytes()
+    with served(project.site, pause_at) as slow:
+        visits = visit_all(window(viewport={"width": width, "height": 800}), slow, [path])
+    assert faulty(visits, width) == {}
+
+
 def test_the_watch_sees_what_it_should(window: Any, tmp_path: Path) -> None:
     """The tests above can fail: a page with every fault they look for."""
     (tmp_path / "bad.html").write_text(

@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from tracegen.report.words.sentences import OUTSIDE
 
 SIGN = "†"
+HEAD = '<header class="tg-head'
 HEAD_ENDS = "</header>"
 SHORTEST = 4  # entries; a page with fewer has no list
 # Pages whose explorers need the whole width: their list stands above, folded.
@@ -63,5 +64,6 @@ def assembled(environment: Environment, key: str, rendered: str, left_out: str) 
     guide = "#reading-guide" in head  # a comparison has none
     folded, listed = (lists.render(entries=entries, beside=each, guide=guide) for each in (False, True))
     kind, listed = ("tg-page tg-listed", listed) if entries and beside else ("tg-page", "")
+    head = head.replace(HEAD, HEAD + (" tg-folds" if entries else "") + (" tg-lists" if listed else ""), 1)
     main = f'<div class="{kind}">\n{listed}<div class="tg-main">{rest}{note}</div>\n</div>\n'
     return f"{head}{folded}{HEAD_ENDS}\n{main}"
