@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The system call with this number answers `answer`, an errno, in this process from now on; false: it cannot be made
    to. */
@@ -21,6 +24,16 @@ static inline bool refuse_call(unsigned number, int answer) {
     const struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
         && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
+
+/* Whether a process can have calls refused: a program that is emulated cannot. */
+static inline bool can_refuse_calls(void) {
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(refuse_call(SYS_sethostname, 1) ? 0 : 1);
+    }
+    int status = 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 #endif

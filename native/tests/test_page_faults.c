@@ -778,7 +778,7 @@ int main(void) {
     if (!is_allowed()) {
         printf(
             "page faults cannot be recorded here (kernel.perf_event_paranoid above 2, or a filter of system calls)\n");
-        return run_checks(checks, 1);
+        return run_checks(checks, can_refuse_calls() ? 1 : 0);
     }
     return RUN_CHECKS(checks);
 }

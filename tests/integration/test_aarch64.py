@@ -1,0 +1,89 @@
+"""The tracer on aarch64, emulated: its own tests, and a run of the tiny mixture that records what it records here.
+
+`make aarch64` installs what this takes.
+"""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.aarch64 import PACKAGES, PREFIX, build, find
+from tracegen.contract.check_keys import Key
+from tracegen.measure.capture.llama_cpp import TARGET, Build
+from tracegen.measure.runs.observe import Observation, observe
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.progress import Progress
+
+EMULATED = find()
+pytestmark = [
+    pytest.mark.llama,
+    pytest.mark.native,
+    pytest.mark.nightly,
+    pytest.mark.skipif(EMULATED is None, reason=f"`make aarch64` installs {', '.join(PACKAGES)}"),
+]
+ROOT = Path(__file__).parents[2]
+MODEL = ROOT / "models/tiny-mixture/tiny-mixture.gguf"
+TESTS = ("parts", "trace", "threads", "page_faults", "storage", "pages", "footprint", "splits")
+TOLD = ("-m", str(MODEL), "-p", "In the beginning", "-n", "4", "-t", "2", "-c", "64", "--temp", "0", "-no-cnv")
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_tracers_own_tests_pass(name: str, tmp_path: Path) -> None:
+    program = tmp_path / "plain" / f"test_{name}"
+    make = ["make", "-s", "-C", str(ROOT / "native"), f"BUILD={tmp_path}", f"CC={PREFIX}-gcc", str(program)]
+    subprocess.run(make, check=True, capture_output=True)
+    assert EMULATED is not None
+    ran = subprocess.run([*EMULATED, str(program)], capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def _run(command: tuple[str, ...], folder: Path) -> LoadedRun:
+    run = observe(Observation("run", command, "What does it touch?", faults=True), folder, Progress())
+    assert run.folder is not None
+    return load_run(run.folder)
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
+    assert EMULATED is not None
+    program = build(Progress()).programs / TARGET
+    return _run((*EMULATED, str(program), *TOLD), tmp_path_factory.mktemp("emulated"))
+
+
+@pytest.fixture(scope="module")
+def native(hooked: Build, tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
+    return _run((str(hooked.programs / TARGET), *TOLD), tmp_path_factory.mktemp("native"))
+
+
+def test_every_node_is_accounted_for_and_no_check_fails(emulated: LoadedRun) -> None:
+    states = {check.key: check.state for check in emulated.measured.checks}
+    assert "failed" not in states.values()
+    assert states[Key.NODES_ACCOUNTED] == states[Key.OFFSETS_IN_TENSORS] == "passed"
+
+
+def test_the_clock_runs_as_that_of_the_machine(emulated: LoadedRun) -> None:
+    """Without the time stamp counter of x86-64, times are those of the kernel."""
+    passes = emulated.passes[emulated.passes["kind"].ne("load").to_numpy(bool)]
+    assert emulated.run.facts.trace.clock == "monotonic"
+    assert (np.diff(passes["begin_ns"].to_numpy()) > 0).all()
+
+
+def test_page_faults_are_not_recorded_and_that_is_said(emulated: LoadedRun) -> None:
+    assert emulated.run.facts.trace.faults_recorded is False
+    assert emulated.tables["faults"].empty
+
+
+def test_passes_tokens_and_touched_bytes_are_those_of_this_machine(emulated: LoadedRun, native: LoadedRun) -> None:
+    """Experts are left out of it: sums of products in another order may choose another one."""
+    for name, columns in {
+        "passes": ["kind", "n_tokens", "n_outputs", "position_begin"],
+        "tensors": ["name", "dtype", "offset", "size_bytes"],
+    }.items():
+        pd.testing.assert_frame_equal(*(run.tables[name][columns] for run in (emulated, native)))
+    prompts = [run.tables["tokens"].query("pass_id < 3")["token_id"].tolist() for run in (emulated, native)]
+    assert prompts[0] == prompts[1]
+    counts = [run.ops.groupby("pass_id").size().tolist() for run in (emulated, native)]
+    assert counts[0] == counts[1]
