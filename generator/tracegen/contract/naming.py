@@ -67,7 +67,7 @@ _RULES = tuple(
         (r"(?:conv|r?wkv)(?:[_.0-9].*)?|state_update_target", "recurrent"),
         (r"(?:\w+_)?decay\w*|slope\w*|qk?_s(?:_trans)?|[qk]_trans|qk|g_sigm", "recurrent"),
         (r"(?:token|position|pos|inp|tok|per_layer_token)_embd\w*|embd|embed_tokens|token_types", "embedding"),
-        (r"inp_(?:tokens|scaled)|inpL|ple_\w+", "embedding"),
+        (r"inp_(?:tokens|scaled|mixed_\w+)|inpL|ple_\w+", "embedding"),
         (rf"{_ATTENTION_INPUT}o(?:ut(?:put)?\w*|_proj)?|attn_proj|kqv_wo|wo", "attention_output"),
         (rf"{_ATTENTION_INPUT}q(?:_[ab])?|Qcur[-\w]*|q(?:r|_pe|_a|_b|_rope|_nope\w*|_states)?", "attention_q"),
         (rf"{_ATTENTION_INPUT}k(?:_b)?|Kcur[-\w]*|k(?:_pe|_b|_rope|_nope\w*|_states)?", "attention_k"),
@@ -142,7 +142,7 @@ def _component_by_operands(op: str, operands: Sequence[tuple[str, Place]]) -> st
     """The component of an unnamed node.
 
     The op decides, then a weight among the operands, then a recurrent operand. Otherwise the node has the component
-    of its only operand; operands of `attention` (positions, masks, rotations) count only when there is no other.
+    that its operands share; operands of `attention` (positions, masks, rotations) count only when there is no other.
     Parts of attention together are `attention`.
     """
     components = [component for _, (_, component) in operands]
@@ -156,7 +156,7 @@ def _component_by_operands(op: str, operands: Sequence[tuple[str, Place]]) -> st
     served = [component for component in components if component != "attention"] or components[:1]
     if len(served) > 1 and all(component.startswith("attention_") for component in served):
         return "attention"
-    return served[0] if len(served) == 1 else "other"
+    return served[0] if len(set(served)) == 1 else "other"
 
 
 def settle_layers(names: Sequence[str], layers: Sequence[int | None]) -> list[int | None]:

@@ -162,7 +162,7 @@ def _archive(upstream: Upstream, progress: Progress) -> Path:
     name = f"{upstream.package.replace('-', '_')}-{upstream.version}.tar.gz"
     path = downloads / name
     if not path.exists() or sha256_of(path) != upstream.sha256:
-        release = Release(upstream.package, upstream.version, name, upstream.sha256, "60 to 80 MB", source=True)
+        release = Release(upstream.package, upstream.version, name, upstream.sha256, "40 to 80 MB", source=True)
         with downloaded(release, downloads, progress, "try again later") as fetched:
             fetched.replace(path)
     return path
