@@ -6,7 +6,8 @@ BIN    := $(VENV)/bin
 RUN    := $(BIN)/tracegen
 LAID    = $(wildcard templates/assets/scripts/*.js tests/js/*.mjs native/*/*.c native/*/*.h native/*/*.cpp)
 
-.PHONY: help demo sample test test-all test-quick check bench docs fuzz server vulkan llama-matrix lock clean
+.PHONY: help demo sample test test-all test-quick check bench docs fuzz server vulkan aarch64 upstream wheel \
+    llama-matrix lock clean
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start tracegen, which would be compiled each time
 
@@ -31,7 +32,7 @@ test: $(VENV)/ready ## everything that protects what a user relies on: native, P
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not attack and not nightly and not alone"
 	@$(BIN)/python -m pytest -m alone
 
-test-all: test vulkan ## the same, more of the trained model, and the attack: some 900 tries to break a command (twenty minutes)
+test-all: test vulkan aarch64 wheel upstream ## the same, more of the trained model, and the attack: some 900 tries to break a command (twenty minutes)
 	@$(BIN)/python -m pytest -m nightly
 	@$(BIN)/python -m pytest -n 2 --dist load -m attack tests/attack
 
@@ -66,6 +67,17 @@ server: $(VENV)/ready ## build llama-server (four minutes of processor time) and
 vulkan: $(VENV)/ready ## trace a model on a GPU in software (installs a wheel, which takes Python 3.12, and as root Mesa's driver)
 	@$(BIN)/python tests/vulkan.py
 	@$(BIN)/python -m pytest tests/integration/test_vulkan.py
+
+aarch64: $(VENV)/ready ## the tracer's tests and a traced model on an emulated processor (installs a cross compiler and qemu, as root)
+	@$(BIN)/python -m tests.aarch64
+	@$(BIN)/python -m pytest tests/integration/test_aarch64.py
+
+upstream: $(VENV)/ready ## does tracegen record the newest packages with llama.cpp: hooked, built, run; attached (half an hour)
+	@$(BIN)/python -m tests.upstream
+
+wheel: $(VENV)/ready ## a wheel with the library to attach, an sdist, and a run of it where there is no compiler
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[wheel]" --no-build-isolation
+	@$(BIN)/python -m tests.wheel
 
 llama-matrix: $(VENV)/ready ## do the hooks fit each pinned llama.cpp: applied, compiled, reversed (MATRIX=--run: models and knobs too; --architectures: a model of each)
 	@$(BIN)/python -m tests.llama_matrix $(MATRIX)

@@ -1,8 +1,9 @@
-"""The library that is preloaded to trace a llama.cpp without hooks; compiled once and kept in the cache."""
+"""The library that is preloaded to trace a llama.cpp without hooks: compiled once, or from a wheel; in the cache."""
 
 import hashlib
 import json
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from tracegen.storing.resources import folder as resource_folder
 from tracegen.storing.store import write_text
 
 LIBRARY = "libtensor-trace.so"
+SHIPPED = "attached"  # in native/ of a wheel: for each processor the library, and the key of what it was compiled from
 _PARTS = ("include/*.h", "core/*.h", "core/*.c", "ggml/*.h", "ggml/*.c", "attach/*.h", "attach/*.c")
 _VULKAN = ("vulkan/*.h", "vulkan/*.c")  # the layer: it takes Vulkan's headers
 _LAYER = "VK_LAYER_TRACEGEN_times"
@@ -37,10 +39,11 @@ _FLAGS = (
 def ensure_attach(progress: Progress, *, device_ops: bool = False) -> Path:
     """The path of the library to preload; compiles it when it is not in the cache.
 
-    It is compiled against the headers of the pinned llama.cpp. In the traced process it checks that ggml's structures
-    have the layout of those headers. With `device_ops` it is a layer of Vulkan too (see `device_layer`). Raises
-    EnvironmentFailure when the system is not Linux, when the path has a character that LD_PRELOAD cannot hold, when no
-    C compiler or no headers of Vulkan are found or the compiler fails, and as `ensure_source` does.
+    It is compiled against the headers of the pinned llama.cpp, or comes compiled with a wheel. In the traced process it
+    checks that ggml's structures have the layout of those headers. With `device_ops` it is a layer of Vulkan too (see
+    `device_layer`). Raises EnvironmentFailure when the system is not Linux, when the path has a character that
+    LD_PRELOAD cannot hold, when no C compiler or no headers of Vulkan are found or the compiler fails, and as
+    `ensure_source` does.
     """
     if sys.platform != "linux":
         raise EnvironmentFailure("attaching works only on Linux; use a llama.cpp with the hooks instead")
@@ -54,12 +57,35 @@ def ensure_attach(progress: Progress, *, device_ops: bool = False) -> Path:
     folder = cache_folder() / "llama.cpp" / f"attach-{_key(native, parts)}"
     with alone(folder, progress, (folder / LIBRARY).exists):
         if not (folder / LIBRARY).exists():
-            headers = ensure_source(progress, traced=False).source / "ggml"
             folder.mkdir(exist_ok=True)
             if device_ops:
                 write_text(folder / "VkLayer_tracegen.json", _manifest())
-            _compile(native, parts, headers, folder, progress)
+            if shipped := _shipped(native, parts):
+                part = folder / f"{LIBRARY}.part"
+                shutil.copyfile(shipped, part)
+                part.replace(folder / LIBRARY)
+            else:
+                _compile(_compiler(), native, parts, folder, progress)
     return folder / LIBRARY
+
+
+def compile_to_ship(compiler: Sequence[str], folder: Path, progress: Progress) -> None:
+    """Compile the library into `folder`, with the key by which an installed tracegen knows that it fits its sources.
+
+    Raises EnvironmentFailure when the compiler fails, and as `ensure_source` does.
+    """
+    native = resource_folder("native")
+    folder.mkdir(parents=True, exist_ok=True)
+    _compile(compiler, native, _PARTS, folder, progress)
+    write_text(folder / "key", _key(native, _PARTS))
+
+
+def _shipped(native: Path, parts: Sequence[str]) -> Path | None:
+    """The library that the wheel brought for this processor, if it was compiled from what the wheel brought, too."""
+    folder = native / SHIPPED / platform.machine()
+    key = folder / "key"
+    fits = key.is_file() and key.read_text(encoding="utf-8") == _key(native, parts)
+    return folder / LIBRARY if fits and (folder / LIBRARY).is_file() else None
 
 
 def refuse_hooked(program: Path) -> None:
@@ -109,13 +135,21 @@ def _key(native: Path, parts: Sequence[str]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _compile(native: Path, parts: Sequence[str], headers: Path, folder: Path, progress: Progress) -> None:
+def _compiler() -> list[str]:
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
-        raise EnvironmentFailure("no C compiler found; on Debian: apt install gcc")
+        raise EnvironmentFailure(
+            "no C compiler found; on Debian: apt install gcc; or install a wheel of tracegen for this processor, which "
+            "has the library compiled"
+        )
+    return [compiler]
+
+
+def _compile(compiler: Sequence[str], native: Path, parts: Sequence[str], folder: Path, progress: Progress) -> None:
+    headers = ensure_source(progress, traced=False).source / "ggml"
     part, log = folder / f"{LIBRARY}.part", folder / "build.log"
     if "vulkan/*.c" in parts:
-        probe = [compiler, "-fsyntax-only", "-include", "vulkan/vk_layer.h", "-x", "c", os.devnull]
+        probe = [*compiler, "-fsyntax-only", "-include", "vulkan/vk_layer.h", "-x", "c", os.devnull]
         if run_program(probe, stdout=log, stderr=log).status != 0:
             raise EnvironmentFailure("the headers of Vulkan were not found; on Debian: apt install libvulkan-dev")
     include_flags = [f"-I{native / name}" for name in ("include", "core", "ggml", "attach", "vulkan")]
@@ -123,9 +157,9 @@ def _compile(native: Path, parts: Sequence[str], headers: Path, folder: Path, pr
     sources = [str(path) for path in _sources(native, parts) if path.suffix == ".c"]
     progress.step("compile the library to attach")
     ended = run_program(
-        [compiler, *_FLAGS, *include_flags, *header_flags, *sources, "-o", str(part), "-ldl"], stdout=log, stderr=log
+        [*compiler, *_FLAGS, *include_flags, *header_flags, *sources, "-o", str(part), "-ldl"], stdout=log, stderr=log
     )
     if ended.status != 0:
-        raise EnvironmentFailure(f"{Path(compiler).name}: {ended.ending}; {log} ends with:\n{last_lines(log, 20)}")
+        raise EnvironmentFailure(f"{Path(compiler[0]).name}: {ended.ending}; {log} ends with:\n{last_lines(log, 20)}")
     part.replace(folder / LIBRARY)
     progress.done()
