@@ -124,8 +124,18 @@ def packages() -> dict[str, str]:
 @cache
 def renderer_hash() -> str:
     """Hash of everything that decides how a page looks: version, modules, texts and templates of the package."""
+    return _hash_of(*((_PACKAGE, kind) for kind in SOURCES), (folder("templates"), "*"))
+
+
+@cache
+def program_hash() -> str:
+    """Hash of everything that decides how a run is made: version, modules, texts and native sources of the package."""
+    return _hash_of(*((_PACKAGE, kind) for kind in SOURCES), (folder("native"), "*.[ch]"))
+
+
+def _hash_of(*places: tuple[Path, str]) -> str:
     digest = hashlib.sha256(package_version().encode())
-    for root, pattern in (*((_PACKAGE, kind) for kind in SOURCES), (folder("templates"), "*")):
+    for root, pattern in places:
         for path in sorted(p for p in root.rglob(pattern) if p.is_file()):
             digest.update(f"{path.relative_to(root).as_posix()}\0{path.stat().st_size}\0".encode())
             digest.update(path.read_bytes())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from tracegen.contract.experiment import Experiment
     from tracegen.contract.matrix import Matrix
     from tracegen.contract.model import Run
+    from tracegen.measure.runs.matrix_runs import Outcome, Todo
 
 TOKENS, QUICK = 5, "quick"
-_WITH_A_MATRIX = "--plan, --yes, --again, --repeat and --llama-cpp"
+_WITH_A_MATRIX = "--plan, --yes, --again, --repeat, --executor and --llama-cpp"
 MANY = 100  # runs of a matrix; before more of them are made, the user is asked
 
 
@@ -47,6 +48,7 @@ MANY = 100  # runs of a matrix; before more of them are made, the user is asked
     help=f"Ask nothing: make a matrix of over {MANY} runs, and agree to what its flags do.",
 )
 @click.option("--again", is_flag=True)
+@click.option("--executor", metavar="ADDRESS")
 @click.option("--publish", is_flag=True)
 @click.option("-m", "--message", metavar="WHY")
 def command(
@@ -56,6 +58,7 @@ def command(
     plan: bool,
     yes: bool,
     again: bool,
+    executor: str | None,
     publish: bool,
     message: str | None,
     **quick: Any,
@@ -83,9 +86,11 @@ def command(
             agree(
                 [*asked, *(f"llama_cpp = {folder}: runs the programs in that folder" for folder in programs)], yes=yes
             )
-        return make_matrix(matrix, where, llama_cpp, plan=plan, yes=yes, again=again)
-    if plan or again:
-        raise SettingsError("--plan, --again: need an experiment with a matrix; add the table [matrix] to it")
+        return make_matrix(matrix, where, llama_cpp, plan=plan, yes=yes, again=again, executor=executor)
+    if plan or again or executor:
+        raise SettingsError(
+            "--plan, --again, --executor: need an experiment with a matrix; add the table [matrix] to it"
+        )
     chosen, folder = _from_options(**quick) if file is None else _from_file(file, given)
     refuse_same_name(folder)
     agree(questions_of(chosen, folder), yes=yes)
@@ -109,11 +114,22 @@ def command(
     return _status(runs)
 
 
-def make_matrix(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, again: bool) -> int:
-    """Print the plan of a matrix, and make the runs that are missing; print each, and all cells at the end."""
-    from tracegen.measure.runs.matrix_runs import carry_out, todo
+def make_matrix(
+    matrix: Matrix,
+    folder: Path,
+    llama_cpp: str | None,
+    *,
+    plan: bool,
+    yes: bool,
+    again: bool,
+    executor: str | None = None,
+) -> int:
+    """Print the plan of a matrix, and make the runs that are missing; print each, and all cells at the end.
+
+    `executor`: a scheduler whose workers make them; None: this machine.
+    """
+    from tracegen.measure.runs.matrix_runs import todo
     from tracegen.measure.runs.series import matrix_text, outcome_text, plan_text
-    from tracegen.storing.progress import Progress
 
     needed = todo(matrix, folder, again=again)
     print(plan_text(matrix, needed), flush=True)
@@ -124,7 +140,7 @@ def make_matrix(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bo
         _ask(f"Make {n} runs?", f"the matrix has {n} runs to make; add --yes to make more than {MANY}")
     runs, failed = list(needed.stored), []
     try:
-        for outcome in carry_out(needed, folder, Progress(), llama_cpp):
+        for outcome in _outcomes(needed, folder, llama_cpp, executor):
             print(outcome_text(outcome), flush=True)
             runs += [outcome.run] if outcome.run and outcome.usable else []
             failed += [] if outcome.usable else [outcome]
@@ -134,6 +150,22 @@ def make_matrix(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bo
     if failed:
         raise CheckError(f"{len(failed)} of {n} runs failed; the same command tries them again")
     return 0
+
+
+def _outcomes(needed: Todo, folder: Path, llama_cpp: str | None, executor: str | None) -> Iterator[Outcome]:
+    """Make the runs on this machine, or on those behind a scheduler."""
+    from tracegen.storing.progress import Progress
+
+    progress = Progress()
+    if executor is None:
+        from tracegen.measure.runs.matrix_runs import carry_out
+
+        yield from carry_out(needed, folder, progress, llama_cpp)
+        return
+    from tracegen.measure.runs import cluster
+
+    with cluster.cluster(executor, folder, progress, needed, llama_cpp) as machines:
+        yield from cluster.carry_out(needed, machines, progress)
 
 
 def questions_of(experiment: Experiment, folder: Path) -> list[str]:

@@ -26,6 +26,14 @@ def machine_id(path: Path = Path("/etc/machine-id")) -> str:
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
+def kernel_id(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str:
+    """What containers and processes on one running kernel share, and no other machine has."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return f"host {socket.gethostname()}"
+
+
 def last_level_cache_bytes(folder: Path = Path("/sys/devices/system/cpu")) -> int | None:
     """The bytes of all last-level caches, each counted once however many processors share it.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -58,6 +58,19 @@ class Outcome:
         """Whether a run was stored that statistics may use."""
         return self.run is not None and self.run.verdict != "not usable"
 
+    def made(self, make: Callable[[], Run]) -> bool:
+        """Take the stored run that `make` returns, or note why it cannot be had; whether another try cannot help."""
+        try:
+            self.run = make()
+        except TracegenError as error:
+            self.problems.append(str(error))
+            return isinstance(error, SettingsError)
+        if not self.usable:
+            failed = [check for check in self.run.checks if check.state == "failed"]
+            why = "; ".join(f"{check.title}: {check.found}" for check in failed)
+            self.problems.append(f"{self.run.name} is not usable: {why}")
+        return self.usable
+
 
 def todo(matrix: Matrix, folder: Path, *, again: bool = False) -> Todo:
     """What is stored of the matrix in an experiment's folder, and which runs are missing.
@@ -109,18 +122,9 @@ def _make(outcome: Outcome, folder: Path, progress: Progress, program: str | Non
     cell, slot = outcome.cell, outcome.slot
     for _ in range(TRIES):
         progress.say(f"run {slot.number} of {slot.of}: {cell.name}")
-        try:
-            outcome.run = measure(cell.experiment, folder, progress, cell.program or program, slot=slot)
-        except TracegenError as error:
-            outcome.problems.append(str(error))
-            if isinstance(error, SettingsError):
-                return
-            continue
-        if outcome.usable:
+        llama_cpp = cell.program or program
+        if outcome.made(lambda: measure(cell.experiment, folder, progress, llama_cpp, slot=slot)):  # noqa: B023
             return
-        failed = [check for check in outcome.run.checks if check.state == "failed"]
-        why = "; ".join(f"{check.title}: {check.found}" for check in failed)
-        outcome.problems.append(f"{outcome.run.name} is not usable: {why}")
 
 
 def _turn(slot: Slot) -> tuple[int, str]:
