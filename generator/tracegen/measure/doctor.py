@@ -15,6 +15,7 @@ from typing import Literal
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.quantities import size
 from tracegen.measure.capture import limited, locked, requests, tracefs
+from tracegen.measure.capture.attach import comes_compiled
 from tracegen.measure.capture.cgroup import PROC, text_of
 from tracegen.measure.capture.llama_cpp import pinned_build
 from tracegen.storing.resources import cache_folder
@@ -52,15 +53,15 @@ def _system() -> Finding:
     if sys.platform != "linux":
         return Finding(what, "no", machine, "the tracer uses calls of Linux; pages, imports and exports work anywhere")
     if platform.machine() != "x86_64":
-        return Finding(what, "in part", machine, "the tests run on x86-64 alone")
+        return Finding(what, "in part", machine, "the tests run on x86-64, and emulated on aarch64")
     return Finding(what, "yes", machine)
 
 
 def _compiler() -> Finding:
     what = "any program with llama.cpp in shared libraries (exec --attach)"
-    found = next(filter(None, map(shutil.which, COMPILERS)), None)
+    found = "it came with this wheel" if comes_compiled() else next(filter(None, map(shutil.which, COMPILERS)), None)
     if found is None:
-        return Finding(what, "no", "no C compiler", "on Debian: apt install gcc")
+        return Finding(what, "no", "no C compiler", "on Debian: apt install gcc; or install a wheel with the library")
     if set(" :") & set(str(cache_folder())):
         advice = "set XDG_CACHE_HOME to a path without space and colon"
         return Finding(what, "no", f"{cache_folder()} cannot be preloaded from", advice)

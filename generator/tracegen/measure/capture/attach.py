@@ -80,6 +80,11 @@ def compile_to_ship(compiler: Sequence[str], folder: Path, progress: Progress) -
     write_text(folder / "key", _key(native, _PARTS))
 
 
+def comes_compiled() -> bool:
+    """Whether the installed wheel has the library for this processor, so that no compiler is needed."""
+    return _shipped(resource_folder("native"), _PARTS) is not None
+
+
 def _shipped(native: Path, parts: Sequence[str]) -> Path | None:
     """The library that the wheel brought for this processor, if it was compiled from what the wheel brought, too."""
     folder = native / SHIPPED / platform.machine()
