@@ -192,6 +192,25 @@ def test_without_a_worker_or_a_scheduler_it_ends(
             there.room()
 
 
+def test_a_run_that_the_scheduler_forgot_has_ended(
+    machines: Machines, dask: Callable[..., SpecCluster], tmp_path: Path
+) -> None:
+    """As after a restart of the scheduler: the run is tried again, and nobody waits for it."""
+    matrix, folder = a_matrix(tmp_path)
+    plan = todo(matrix, folder)
+    cell, slot = plan.missing[0]
+    with cluster.cluster(address(dask(1)), folder, Progress(), plan) as there:
+        assert there.ended([]) == [] and there.room() == 1
+        machines.busy.acquire()  # it would fail: nothing of it may be seen
+        job = there.submit(cell, slot)
+        there._client.cancel([job], force=True)
+        assert there.ended([job]) == [job]
+        outcome = Outcome(cell, slot)
+        assert not outcome.made(lambda: there.take(job, outcome))
+        assert "no worker made the run: " in outcome.problems[0]
+        machines.busy.release()
+
+
 def test_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "experiments" / "case"

@@ -15,6 +15,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -176,15 +177,15 @@ class Cluster:
         return self._client.submit(remote.make, home, cell.experiment, slot, needs, **how)
 
     def ended(self, jobs: Collection[Any]) -> list[Any]:
-        """Those of the jobs that have ended; waits a while for one."""
+        """Those of the jobs that have ended, also as a scheduler forgot them; waits a while for one."""
         from distributed import wait
 
         if not jobs:
             time.sleep(POLL_S)
-            return []
-        with contextlib.suppress(TimeoutError), self._client.as_current():
-            return list(wait(list(jobs), timeout=POLL_S, return_when="FIRST_COMPLETED").done)
-        return []
+        else:
+            with contextlib.suppress(TimeoutError, CancelledError), self._client.as_current():
+                wait(list(jobs), timeout=POLL_S, return_when="FIRST_COMPLETED")
+        return [job for job in jobs if job.done()]
 
     def take(self, job: Any, outcome: Outcome) -> Run:
         """Verify the run that came back, and store it. Raises TracegenError with what failed on the machine."""
