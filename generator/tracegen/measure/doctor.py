@@ -14,7 +14,7 @@ from typing import Literal
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.quantities import size
-from tracegen.measure.capture import limited, locked, requests, tracefs
+from tracegen.measure.capture import limited, locked, requests
 from tracegen.measure.capture.attach import comes_compiled
 from tracegen.measure.capture.cgroup import PROC, text_of
 from tracegen.measure.capture.llama_cpp import pinned_build
@@ -121,12 +121,8 @@ def _readable(path: Path) -> bool:
 
 def _requests() -> Finding:
     what = "requests of disks (disk = true)"
-    try:
-        with tracefs.instance() as recording:
-            for event in (requests.ISSUE, requests.COMPLETE):
-                (recording.folder / f"events/{event}/format").read_text()
-    except (EnvironmentFailure, OSError) as error:
-        return Finding(what, "no", requests.in_words(error), "run tracegen as root")
+    if why := requests.why_refused():
+        return Finding(what, "no", why, "run tracegen as root")
     return Finding(what, "yes", "the kernel's block events can be recorded")
 
 

@@ -96,21 +96,28 @@ def recorded_requests(raw: Path, wanted: bool) -> Iterator[Requests | None]:
             recording = stack.enter_context(instance())
             requests.begin(recording, stack)
         except (EnvironmentFailure, OSError) as error:
-            requests.refused = in_words(error)
+            requests.refused = _in_words(error)
         yield requests
         requests.end()
 
 
 def say_if_refused(progress: Progress) -> None:
     """Say before a run begins why its requests will not be recorded; it goes on, and its check will say so, too."""
+    if why := why_refused():
+        progress.say(f"disk: requests will not be recorded, and the run goes on without: {why}")
+
+
+def why_refused() -> str | None:
+    """Why requests cannot be recorded here; None where they can be."""
     try:
         with instance() as recording:
             for event in (ISSUE, COMPLETE):
                 (recording.folder / f"events/{event}/format").read_text()
     except (EnvironmentFailure, OSError) as error:
-        progress.say(f"disk: requests will not be recorded, and the run goes on without: {in_words(error)}")
+        return _in_words(error)
+    return None
 
 
-def in_words(error: EnvironmentFailure | OSError) -> str:
+def _in_words(error: EnvironmentFailure | OSError) -> str:
     """Why requests cannot be recorded."""
     return f"{error.filename or 'tracefs'}: {error.strerror}" if isinstance(error, OSError) else str(error)
