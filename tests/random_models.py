@@ -4,6 +4,8 @@ Each architecture is a table: its metadata, and its tensors with the component t
 find for them, written by hand and not by naming.py. Sizes are as small as llama.cpp's kernels allow.
 """
 
+from dataclasses import replace
+
 from tracegen.measure.demo.architecture import Architecture, Value, Weight
 from tracegen.measure.demo.gpt_oss import gpt_oss
 from tracegen.measure.demo.layers import EPSILON, attending, attention, embeddings, experts, norms
@@ -337,4 +339,38 @@ BERT = Architecture(
         ),
     )
     * 2,
+)
+
+
+def _block(side: str, number: int) -> tuple[Weight, ...]:
+    """A layer of an encoder or decoder; that of a decoder attends to the encoder's result, too."""
+    attentions = ("attn", "cross_attn") if side == "dec" else ("attn",)
+    parts = {"q": "attention_q", "k": "attention_k", "v": "attention_v", "o": "attention_output"}
+    weights = (
+        *(Weight(f"{of}_{part}.weight", parts[part], (64, 64)) for of in attentions for part in parts),
+        *norms(64, *(f"{of}_norm" for of in attentions), "ffn_norm"),
+        *((Weight("attn_rel_b.weight", "attention", (4, 32), plain=True),) if number == 0 else ()),
+        Weight("ffn_up.weight", "ffn_up", (64, 128)),
+        Weight("ffn_down.weight", "ffn_down", (128, 64)),
+    )
+    return tuple(replace(weight, name=f"{side}.blk.{number}.{weight.name}") for weight in weights)
+
+
+T5 = Architecture(
+    "t5",
+    {
+        "embedding_length": 64,
+        "feed_forward_length": 128,
+        "attention.head_count": 4,
+        "attention.layer_norm_epsilon": 1e-6,
+        "attention.layer_norm_rms_epsilon": 1e-6,
+        "attention.relative_buckets_count": 32,
+        "decoder_start_token_id": 0,
+    },
+    (
+        Weight("token_embd.weight", "embedding", (64, N_VOCAB)),
+        *norms(64, "enc.output_norm", "dec.output_norm"),
+        *(weight for side in ("enc", "dec") for number in (0, 1) for weight in _block(side, number)),
+    ),
+    ((), ()),  # two layers on each side, whose names say which
 )
