@@ -143,7 +143,7 @@ def _table(faults: pd.DataFrame, span: np.ndarray, spans: Spans, file: np.ndarra
             "thread": nullable(faults["thread"].to_numpy()),
             "file": nullable(file),
             "offset": pd.arrays.IntegerArray(offset, file < 0),
-            "kind": contract.coded("faults", "kind", np.where(kind == OPEN, -1, kind - np.uint32(1)).astype(np.int8)),
+            "kind": contract.coded("faults", "kind", np.where(kind == OPEN, 0, kind).astype(np.int8) - np.int8(1)),
             "begin_ns": faults["begin_ns"].to_numpy(),
             "duration_ns": pd.arrays.IntegerArray(faults["took_ns"].to_numpy(), kind == OPEN),
         },
