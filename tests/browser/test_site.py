@@ -62,8 +62,15 @@ def test_an_answer_that_arrives_slowly_does_not_jump(
     assert faulty(visits, width) == {}
 
 
-@pytest.mark.parametrize("pause_at", [b'<details class="tg-fold"', b'<div class="tg-page', b'<div class="tg-selection'])
-@pytest.mark.parametrize("page", ["appendix", "operations"])
+@pytest.mark.parametrize(
+    ("page", "pause_at"),
+    [
+        ("appendix", b'<details class="tg-fold"'),
+        ("appendix", b'<div class="tg-page'),
+        ("appendix", b'<div class="tg-selection'),
+        ("operations", b'<div class="tg-page'),
+    ],
+)
 @pytest.mark.parametrize("width", [360, 1280])
 def test_a_head_stands_where_it_is_before_what_follows_has_arrived(
     window: Any, project: Project, page: str, pause_at: bytes, width: int
