@@ -32,7 +32,7 @@ test: $(VENV)/ready ## everything that protects what a user relies on: native, P
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not attack and not nightly and not alone"
 	@$(BIN)/python -m pytest -m alone
 
-test-all: test vulkan aarch64 wheel upstream ## the same, more of the trained model, and the attack: some 900 tries to break a command (twenty minutes)
+test-all: test vulkan aarch64 wheel upstream ## the same, more of the trained model, and the attack: some 900 tries to break a command (two hours)
 	@$(BIN)/python -m pytest -m nightly
 	@$(BIN)/python -m pytest -n 2 --dist load -m attack tests/attack
 
