@@ -24,7 +24,8 @@ from tracegen.storing.resources import folder as resource_folder
 
 pytestmark = pytest.mark.llama
 
-OF_BUSY_MACHINES = {"observer", "interference", "tracing_cost", "even_tokens"}  # checks that depend on what else runs
+# checks that depend on what else runs
+OF_BUSY_MACHINES = {"observer", "interference", "tracing_cost", "even_tokens", "not_stopped"}
 OF_BINDINGS = """
 import sys
 from llama_cpp import Llama
