@@ -388,12 +388,13 @@ def test_a_damaged_version_stops_the_build_and_the_old_site_stays(
 
 
 def test_the_sample_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "sample"
-    command = [sys.executable, "-m", "tracegen", "sample", str(folder)]
+    folder, inside = tmp_path / "sample", tmp_path / "inside"
+    inside.mkdir()
+    command = [sys.executable, "-m", "tracegen", "sample", "../sample"]  # its path goes up, and then down
     environment = {**os.environ, "PATH": str(tmp_path)}  # no compiler, no git
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, cwd=inside)
     assert done.returncode == 0, done.stderr
-    assert Path(done.stdout.strip()) == folder / "site" / "index.html"
+    assert (inside / done.stdout.strip()).resolve() == folder / "site" / "index.html"
     assert list(broken_links(folder / "site")) == []
     for version in (folder / "experiments" / "sample" / "versions").iterdir():
         assert sum(len(content) for content in files_of(version).values()) <= 5_000_000, version.name

@@ -28,7 +28,7 @@ def command(folder: Path) -> int:
     _refuse_taken(folder)
     with part_folder(folder if folder.exists() else folder.parent) as part:
         _copy_project(part)
-        front = build_site(part / "mkdocs.yml").relative_to(part.absolute())
+        front = build_site(part / "mkdocs.yml").resolve().relative_to(part.resolve())
         _refuse_taken(folder, part)
         with os_errors(f"{folder}: cannot be written"):
             if folder.exists():
