@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.upstream import COMPILED
 from tracegen.measure.capture.attach import LIBRARY, compile_to_ship
 from tracegen.storing.progress import Progress
 
@@ -20,12 +22,8 @@ GLIBC = "2.31"  # of Debian 11
 PLATFORM = f"manylinux_{GLIBC.replace('.', '_')}_x86_64"
 DIST, ATTACHED = ROOT / "dist", ROOT / "build/attached"
 MODEL = ROOT / "models/tiny-mixture/tiny-mixture.gguf"
-PROGRAM = """
-import sys, xllamacpp
-asked = xllamacpp.CommonParams()
-asked.model.path, asked.n_ctx, asked.cpuparams.n_threads = sys.argv[1], 64, 2
-print(xllamacpp.Server(asked).handle_completions({"prompt": "the", "max_tokens": 4}))
-"""
+# of a library with everything inside, whose package needs no compiler either
+PROGRAM = next(of for of in COMPILED if of.package == "xllamacpp").program
 
 
 def run(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> str:
@@ -55,7 +53,7 @@ def tried(wheel: Path, folder: Path) -> str:
     own = folder / "own"
     run([sys.executable, "-m", "venv", own])
     run([own / "bin/python", "-m", "pip", "install", "--quiet", wheel, "xllamacpp"])
-    (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
+    (folder / "program.py").write_text("import sys\n" + textwrap.dedent(PROGRAM), encoding="utf-8")
     alone = {"HOME": str(folder), "PATH": str(own / "bin"), "LANG": "C.UTF-8"}
     command = ["exec", "tried", "--attach", "--", own / "bin/python", folder / "program.py", MODEL]
     told = subprocess.run([own / "bin/tracegen", *command], capture_output=True, text=True, env=alone, cwd=folder)

@@ -76,8 +76,8 @@ def test_page_faults_are_not_recorded_and_that_is_said(emulated: LoadedRun) -> N
     assert emulated.tables["faults"].empty
 
 
-def test_passes_tokens_and_touched_bytes_are_those_of_this_machine(emulated: LoadedRun, native: LoadedRun) -> None:
-    """Experts are left out of it: sums of products in another order may choose another one."""
+def test_passes_prompt_tensors_and_operations_are_those_of_this_machine(emulated: LoadedRun, native: LoadedRun) -> None:
+    """Experts and what they touch are left out of it: sums of products in another order may choose another one."""
     for name, columns in {
         "passes": ["kind", "n_tokens", "n_outputs", "position_begin"],
         "tensors": ["name", "dtype", "offset", "size_bytes"],

@@ -89,7 +89,7 @@ def carry_out(plan: Todo, machines: Cluster, progress: Progress) -> Iterator[Out
                 continue
             progress.say(f"run {outcome.slot.number} of {outcome.slot.of}: {outcome.cell.name}")
             running[machines.submit(outcome.cell, outcome.slot)] = outcome, tries - 1
-        for job in machines.ended(running):
+        for job in machines.ended(running) if waiting or running else ():
             outcome, tries = running.pop(job)
             final = outcome.made(lambda: machines.take(job, outcome))  # noqa: B023
             if not final and tries:
