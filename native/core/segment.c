@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static size_t pages(size_t bytes) { return (bytes + TT_PAGE - 1) / TT_PAGE * TT_PAGE; }
+static size_t whole(size_t bytes) { return (bytes + TT_PAGE - 1) / TT_PAGE * TT_PAGE; }
 
 static bool take_budget(struct tt_budget * budget, uint64_t bytes) {
     uint64_t left = atomic_load_explicit(&budget->left, memory_order_relaxed);
@@ -40,20 +40,30 @@ static int allocate(int fd, off_t at, size_t bytes) {
     return error;
 }
 
-/* Maps what was allocated and makes its pages writable before the first event; MAP_POPULATE would only make them
-   readable. */
+/* How far behind the begin of a page of this machine that is: chunks are in units of TT_PAGE, its pages may be larger. */
+static size_t in_page(uint64_t at) { return (size_t) (at & ((uint64_t) sysconf(_SC_PAGESIZE) - 1)); }
+
+/* Maps what was allocated, and what lies before it in its first page; makes its pages writable before the first event:
+   MAP_POPULATE would only make them readable. */
 static void * map_chunk(int fd, off_t at, size_t bytes) {
-    void * chunk = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
+    const size_t before = in_page((uint64_t) at);
+    uint8_t *    pages  = mmap(NULL, before + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at - (off_t) before);
+    if (pages == MAP_FAILED) {
+        return NULL;
+    }
 #ifdef MADV_POPULATE_WRITE
-    if (chunk != MAP_FAILED && madvise(chunk, bytes, MADV_POPULATE_WRITE) != 0) {
+    if (madvise(pages, before + bytes, MADV_POPULATE_WRITE) != 0) {
         errno = 0; /* before Linux 5.14: the first write to each page faults */
     }
 #endif
-    return chunk;
+    return pages + before;
 }
 
 /* The system call, not munmap: with attached tracing munmap is our own function, which takes locks and records. */
-static void unmap(void * address, size_t bytes) { (void) syscall(SYS_munmap, address, bytes); }
+static void unmap(void * chunk, size_t bytes) {
+    const size_t before = in_page((uintptr_t) chunk);
+    (void) syscall(SYS_munmap, (uint8_t *) chunk - before, before + bytes);
+}
 
 void tt_segment_explain(struct tt_segment * segment, int error) {
     if (segment->header) {
@@ -75,8 +85,8 @@ static void * extend(struct tt_segment * segment, size_t bytes) {
     }
     const bool made = segment->budget->outside && tt_pages_made(segment->fd, segment->name, segment->file_bytes, bytes);
     const int  failure = made ? 0 : allocate(segment->fd, at, bytes);
-    void *     chunk   = failure ? MAP_FAILED : map_chunk(segment->fd, at, bytes);
-    if (chunk == MAP_FAILED) {
+    void *     chunk   = failure ? NULL : map_chunk(segment->fd, at, bytes);
+    if (!chunk) {
         const int error = failure ? failure : errno;
         if (ftruncate(segment->fd, at) == 0) { /* if it fails, zeros stay behind the last chunk: harmless */
             atomic_fetch_add(&segment->budget->left, bytes);
@@ -146,8 +156,8 @@ bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {
     if (segment->payload && segment->room - segment->used >= bytes) {
         return true;
     }
-    const size_t             wanted   = pages(bytes + sizeof(struct tt_chunk_header));
-    const size_t             smallest = pages(segment->chunk_bytes), size = wanted > smallest ? wanted : smallest;
+    const size_t             wanted   = whole(bytes + sizeof(struct tt_chunk_header));
+    const size_t             smallest = whole(segment->chunk_bytes), size = wanted > smallest ? wanted : smallest;
     struct tt_chunk_header * chunk = extend(segment, size);
     if (!chunk) {
         tt_segment_explain(segment, errno);
@@ -180,7 +190,7 @@ void tt_segment_close(struct tt_segment * segment, bool in_use) {
         return;
     }
     if (segment->chunk) {
-        const size_t size     = pages(segment->used + sizeof *segment->chunk);
+        const size_t size     = whole(segment->used + sizeof *segment->chunk);
         const size_t old_size = segment->chunk->size_bytes;
         segment->file_bytes -= old_size - size;
         segment->chunk->size_bytes = size;

@@ -27,16 +27,21 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "models/tiny-mixture/tiny-mixture.gguf"
 TESTS = ("parts", "trace", "threads", "page_faults", "storage", "pages", "footprint", "splits")
+NOT_LARGE = ("trace", "footprint")  # these ask the kernel for pages, and it answers for its own of 4 KiB
 TOLD = ("-m", str(MODEL), "-p", "In the beginning", "-n", "4", "-t", "2", "-c", "64", "--temp", "0", "-no-cnv")
 
 
-@pytest.mark.parametrize("name", TESTS)
-def test_the_tracers_own_tests_pass(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [(name, 4096) for name in TESTS]
+    + [(name, page) for page in (16384, 65536) for name in TESTS if name not in NOT_LARGE],
+)
+def test_the_tracers_own_tests_pass(name: str, page: int, tmp_path: Path) -> None:
     program = tmp_path / "plain" / f"test_{name}"
     make = ["make", "-s", "-C", str(ROOT / "native"), f"BUILD={tmp_path}", f"CC={PREFIX}-gcc", str(program)]
     subprocess.run(make, check=True, capture_output=True)
     assert EMULATED is not None
-    ran = subprocess.run([*EMULATED, str(program)], capture_output=True, text=True, cwd=tmp_path)
+    ran = subprocess.run([*EMULATED, "-p", str(page), str(program)], capture_output=True, text=True, cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
@@ -48,9 +53,18 @@ def _run(command: tuple[str, ...], folder: Path) -> LoadedRun:
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
+    return _emulated(tmp_path_factory.mktemp("emulated"), 4096)
+
+
+@pytest.fixture(scope="module")
+def large_pages(tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
+    return _emulated(tmp_path_factory.mktemp("large_pages"), 65536)
+
+
+def _emulated(folder: Path, page: int) -> LoadedRun:
     assert EMULATED is not None
     program = build(Progress()).programs / TARGET
-    return _run((*EMULATED, str(program), *TOLD), tmp_path_factory.mktemp("emulated"))
+    return _run((*EMULATED, "-p", str(page), str(program), *TOLD), folder)
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +88,17 @@ def test_the_clock_runs_as_that_of_the_machine(emulated: LoadedRun) -> None:
 def test_page_faults_are_not_recorded_and_that_is_said(emulated: LoadedRun) -> None:
     assert emulated.run.facts.trace.faults_recorded is False
     assert emulated.tables["faults"].empty
+
+
+def test_a_machine_with_pages_of_64_kib_records_the_same(large_pages: LoadedRun, emulated: LoadedRun) -> None:
+    """Chunks of a trace begin inside of such pages, and so may tensors."""
+    assert large_pages.run.facts.host.page_bytes == 65536
+    states = {check.key: check.state for check in large_pages.measured.checks}
+    assert "failed" not in states.values()
+    assert states[Key.NODES_ACCOUNTED] == states[Key.OFFSETS_IN_TENSORS] == "passed"
+    for name in ("passes", "tokens", "ops"):
+        columns = ["kind", "n_tokens"] if name == "passes" else ["pass_id"]
+        pd.testing.assert_frame_equal(*(run.tables[name][columns] for run in (large_pages, emulated)))
 
 
 def test_passes_prompt_tensors_and_operations_are_those_of_this_machine(emulated: LoadedRun, native: LoadedRun) -> None:

@@ -7,7 +7,6 @@ that it was given for itself.
 
 import ctypes
 import fcntl
-import mmap
 import os
 import re
 import struct
@@ -22,6 +21,7 @@ _MAKE, _DROP = 1, 2
 _COST = b".cost"  # of a file of events that only measure what one costs; the tracer deletes it
 _COST_BYTES = 8 << 20
 _SEGMENT = re.compile(rb"[0-9a-f]{32}\.((main|[tf][0-9]{3,5})\.tt|cost)")
+_UNIT = 4096  # bytes: TT_PAGE, of which chunks are multiples, whatever the size of a page of this machine
 _KEEP_SIZE = 1  # <linux/falloc.h>: the tracer takes the length of the file for what is ready
 _PIECE = bytes(256 << 10)
 
@@ -68,9 +68,7 @@ def _serve(requests: int, folder: int, most_bytes: int) -> None:
                 return
             if wish == _DROP:
                 _drop(folder, name, at + size)
-            elif (
-                not 0 < size <= left[name.endswith(_COST)] or size % mmap.PAGESIZE or not _make(folder, name, at, size)
-            ):
+            elif not 0 < size <= left[name.endswith(_COST)] or size % _UNIT or not _make(folder, name, at, size):
                 return
             else:
                 left[name.endswith(_COST)] -= size
