@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.architectures.table import write_page
 from tests.model_matrix import CELLS, EMBEDDING, Outcome, run_cell, table
+from tracegen.contract.details import in_words
 from tracegen.contract.errors import TracegenError
 from tracegen.measure.capture.hooked_tree import SOURCES, carry_out, hook_tree, plan_reverse
 from tracegen.measure.capture.llama_cpp import TARGET, Build, compile_targets, configure, ensure_build, unpack
@@ -36,14 +37,20 @@ class Row:
     objects: int
     warnings: int
     reversed: bool
+    without: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
-        return self.reversed and self.warnings == 0 and self.objects > 0
+        return self.reversed and self.warnings == 0 and self.objects > 0 and not self.without
+
+    @property
+    def said(self) -> str:
+        """How many files were hooked, and what is lost."""
+        return f"{self.hooked_files} files{f', without {in_words(self.without)}' if self.without else ''}"
 
     def __str__(self) -> str:
         same = "yes" if self.reversed else "NO"
-        return f"| {self.version} | {self.hooked_files} files | {self.objects} | {self.warnings} | {same} |"
+        return f"| {self.version} | {self.said} | {self.objects} | {self.warnings} | {same} |"
 
 
 def try_release(upstream: Upstream, folder: Path, progress: Progress) -> Row:
@@ -59,7 +66,8 @@ def try_release(upstream: Upstream, folder: Path, progress: Progress) -> Row:
     log = (folder / "build.log").read_text(encoding="utf-8", errors="replace")
     warnings = sum("warning:" in line and "tensor" in line for line in log.splitlines())
     carry_out(plan_reverse(build.source))
-    return Row(upstream.version, len(theirs), len(objects), warnings, hashes_of(build.source) == before)
+    same = hashes_of(build.source) == before
+    return Row(upstream.version, len(theirs), len(objects), warnings, same, tuple(plan.without))
 
 
 def objects_of(build: Build, hooked: set[str]) -> list[str]:

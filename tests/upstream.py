@@ -117,7 +117,7 @@ def hooked(package: str, folder: Path) -> Row:
         return Row(package, version, "hooks", f"**no**: {last_of(str(error))}", fine=False)
     said = [f"{name}: {outcome.state} {outcome.why}".strip() for name, outcome in outcomes.items()]
     fine = fits.fits and all(outcome.state == "ok" for outcome in outcomes.values())
-    return Row(package, version, "hooks", f"{fits.hooked_files} files; {'; '.join(said)}", fine)
+    return Row(package, version, "hooks", f"{fits.said}; {'; '.join(said)}", fine)
 
 
 def attached(compiled: Compiled, folder: Path) -> Row:

@@ -10,6 +10,7 @@ from tests.builders import with_footprint, with_reads
 from tests.golden.hard_case import hard_case
 from tracegen.analysis.tracing_cost import FAULT_NS, between_share, by_phase, elapsed, overhead_share, pass_costs
 from tracegen.contract.check_keys import CHECKED, Key
+from tracegen.contract.details import in_words
 from tracegen.contract.facts import Control, Execution
 from tracegen.contract.model import Check, verdict_of
 from tracegen.contract.records import decode
@@ -86,7 +87,7 @@ def check_of(given: Evidence, key: str) -> Check:
 def test_limits_are_those_of_a_run_without_records() -> None:
     trace = {**TRACE, "faults_recorded": True, "requests_recorded": True}
     checks = checks_of(Evidence(empty(), trace, {}))
-    always = [key for key in CHECKED if key is not Key.READS]  # it read no weights itself
+    always = [key for key in CHECKED if key not in (Key.READS, Key.HOOKS)]  # it read no weights; all hooks fit
     assert [(check.key, check.limit) for check in checks] == [(key.value, key.limit) for key in always]
 
 
@@ -136,6 +137,16 @@ def read_by_it(**changed: object) -> Evidence:
 def lacking(kind: str) -> Evidence:
     tables = with_footprint(hard_case())
     return evidence(tables={**tables, "footprint": tables["footprint"].query("kind != @kind")})
+
+
+@pytest.mark.parametrize("lost", [("copies", "work"), ("reads",)])
+def test_details_whose_hooks_do_not_fit_are_named(lost: tuple[str, ...]) -> None:
+    """Without the hook of reads nothing says which reads brought the weights: that is not checked."""
+    given = read_by_it()
+    states = {check.key: check for check in checks_of(replace(given, trace={**TRACE, "not_hooked": list(lost)}))}
+    assert states["hooks"].state == "warning" and states["hooks"].found == f"without {in_words(lost)}"
+    assert ("reads" in states) == ("reads" not in lost)
+    assert "hooks" not in {check.key for check in checks_of(given)}
 
 
 LAST = hard_case()["passes"].index[-1]

@@ -34,6 +34,7 @@ from tracegen.report.document.page import Report
 from tracegen.report.figures import catalogue
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
+from tracegen.report.figures.explicit_reads import EXPLICIT_READS
 from tracegen.report.words.sentences import CARE
 
 # Those of imports that make figures false; also native runs may have them.
@@ -129,9 +130,22 @@ def test_one_check_refuses_exactly_the_figures_it_makes_false(check: str, state:
     assert refused == (set(catalogue.figures_of(check)) if state == "failed" or check in WARNED else set())
 
 
+@pytest.mark.parametrize("rows", ["as recorded", "none"])
+def test_a_detail_that_no_hook_records_is_said_to_be_missing(rows: str) -> None:
+    """A table of reads is there and says why it is empty, whatever rows the trace has."""
+    run = with_facts(run_with(()), trace=dict(not_hooked=["reads"]))
+    given = tables() if rows == "as recorded" else {**tables(), "reads": tables()["reads"].iloc[:0]}
+    context = Context(run, given)
+    assert EXPLICIT_READS.when.holds(context)
+    lost = "Not recorded: reads of model files by llama.cpp, because hooks do not fit this llama.cpp."
+    assert {context.refusal(part.needs) for part in catalogue.FIGURES} == {"", lost}
+    assert [part.key for part in catalogue.FIGURES if context.refusal(part.needs)] == [EXPLICIT_READS.key]
+
+
 def test_every_check_that_can_fail_forbids_something() -> None:
     """Those that only warn hide nothing: their words stand beside the figures."""
     only_warn = {
+        "hooks",
         "tokens_asked",
         "never_touched",
         "interference",

@@ -55,6 +55,7 @@ class Key(StrEnum):
         "The clock of the events kept pace with the system clock",
         "between two readings 10 ms or 1 %, whichever is more",
     )
+    HOOKS = "hooks", "All hooks fit this llama.cpp", "all"
     NODES_ACCOUNTED = "nodes_accounted", "Every node of every pass is accounted for", "all"
     THREADS_ACCOUNTED = (
         "threads_accounted",

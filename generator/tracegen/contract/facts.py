@@ -321,6 +321,7 @@ class Trace(Record):
     n_weights: int | None = None
     n_weights_mapped: int | None = None
     attached: bool | None = None
+    not_hooked: tuple[str, ...] | None = None
     faults_recorded: bool | None = None
     faults_refused: str | None = None
     off_cpu_recorded: bool | None = None

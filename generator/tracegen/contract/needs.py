@@ -14,12 +14,13 @@ class Need:
     """Checks that belong together, and why a figure is false where one of them failed.
 
     `warned`: checks of imported runs that make a figure false already where they warn, because what such a trace
-    lacks would count as 0.
+    lacks would count as 0. `detail`: of `details.py`; without it, too.
     """
 
     why: str
     checks: tuple[Key, ...]
     warned: tuple[Key, ...] = ()
+    detail: str = ""
 
 
 EVIDENCE = Need(
@@ -57,7 +58,7 @@ CHOSEN = Need(
 )
 ALL_BUFFERS = Need("buffers are missing from the log, so that no sum is that of the run", (), (Key.BUFFERS_WHOLE,))
 ALL_OPS = Need("a graph of some operations is not the graph that ran", (Key.GRAPHS_JOINED,))
-READS = Need("reads of the program are missing", (Key.READS,))
+READS = Need("reads of the program are missing", (Key.READS,), detail="reads")
 FOOTPRINT = Need("what memory is made of is not all that the process holds", (), (Key.FOOTPRINT,))
 BALANCE = Need("more was freed than allocated, so the sizes are wrong", (Key.BUFFERS_BALANCE,))
 
@@ -82,6 +83,7 @@ NOTED_ABOVE_TIMES = (Key.OP_TIMES, Key.INTERFERENCE, Key.NOT_STOPPED, Key.EVEN_T
 NOTED_IN_CAPTIONS: Mapping[Key, tuple[Need, ...]] = {
     Key.PASS_KINDS: (KINDS,),
     Key.TRACE_COMPLETE: (WHOLE,),
+    Key.HOOKS: (COST, FOOTPRINT),  # copies count as other time, states as other memory
     Key.BUFFERS_BALANCE: (BALANCE,),
     Key.EXPERTS_PROMPT: (CHOSEN,),
     Key.OPERANDS_WHOLE: (CHOSEN,),

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from tracegen.cli import main as cli
+from tracegen.contract.details import DETAILS, in_words
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.measure.capture import hooked_tree
+from tracegen.measure.capture.hook_record import parse_record
 from tracegen.measure.capture.hooked_tree import HEADER, RECORD, SOURCES, carry_out, hook_tree, plan_hooks, plan_reverse
 from tracegen.measure.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
 from tracegen.measure.capture.llama_cpp import build_tree, has_load_mode
@@ -19,6 +21,7 @@ from tracegen.storing.progress import Progress
 from tracegen.storing.resources import folder
 
 NATIVE = folder("native")
+LISTED = parse_hooks((NATIVE / "hooks" / "llama-cpp.toml").read_text(encoding="utf-8"))
 TEXT = """int before(void) {
     return 0;
 }
@@ -88,7 +91,7 @@ def test_a_broken_list_is_said_to_be_one(text: str) -> None:
 def tree_for(at: Path, which: int = 0, end: str = "\n") -> Path:
     """A tree with nothing but the anchors of the real hooks; of alternative anchors it has number `which`."""
     lines: dict[str, list[str]] = {}
-    for hook in parse_hooks((NATIVE / "hooks" / "llama-cpp.toml").read_text(encoding="utf-8")):
+    for hook in LISTED:
         anchor = hook.anchors[min(which, len(hook.anchors) - 1)]
         lines.setdefault(hook.file, []).extend(filter(None, (hook.within, f"  {anchor}")))
     for name, content in lines.items():
@@ -114,6 +117,42 @@ def says(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[in
     code = cli.main(["llama-cpp", *map(str, arguments)])
     captured = capsys.readouterr()
     return code, captured.out + captured.err
+
+
+def test_each_hook_of_a_detail_names_one_that_there_is() -> None:
+    assert {hook.detail for hook in LISTED} == {"", *DETAILS}
+
+
+@pytest.mark.parametrize("hook", [hook for hook in LISTED if hook.detail], ids=lambda hook: hook.insert[:40])
+def test_a_detail_that_does_not_fit_is_left_out_whole(
+    tree: Path, hook: Hook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hooks of a detail go together: half of them would be wrong. All others are inserted."""
+    text = (tree / hook.file).read_text()
+    anchors = {" ".join(anchor.split()) for anchor in hook.anchors}
+    lines = [line for line in text.splitlines() if " ".join(line.split()) not in anchors]
+    (tree / hook.file).write_text("\n".join([*lines, ""]))
+    before = content_of(tree)
+    lost = {of.detail for of in LISTED if of.file == hook.file and anchors & {" ".join(a.split()) for a in of.anchors}}
+    code, output = says(capsys, "hook", tree)
+    assert code == 0 and all(f"  not recorded: {in_words((of,))}: {hook.file}: " in output for of in lost)
+    for of in LISTED:
+        assert (of.insert.strip() in (tree / of.file).read_text()) == (of.detail not in lost), of
+    record = parse_record(tree / RECORD, (tree / RECORD).read_bytes())
+    assert set(record.without) == lost
+    code, output = says(capsys, "hook", tree, "--check")
+    assert code == 0 and output.count("not recorded: ") == len(lost)
+    (tree / hook.file).write_text(text)
+    assert plan_hooks(tree, NATIVE).state == "hooked in part"
+    hook_tree(tree, NATIVE)
+    assert parse_record(tree / RECORD, (tree / RECORD).read_bytes()).without == ()
+    carry_out(plan_reverse(tree))
+    assert {**content_of(tree), hook.file: b""} == {**before, hook.file: b""}
+
+
+def test_a_llama_cpp_without_that_program_is_hooked_without_its_tokens(tree: Path) -> None:
+    shutil.rmtree(tree / "tools/completion")
+    assert set(hook_tree(tree, NATIVE).without) == {"sampled"}
 
 
 def other_hooks(at: Path) -> Path:

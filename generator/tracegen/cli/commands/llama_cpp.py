@@ -10,6 +10,7 @@ import click
 
 from tracegen.cli.arguments import CONTEXT, PATH, Command, Group
 from tracegen.cli.commands import VERBS
+from tracegen.contract.details import in_words
 from tracegen.measure.capture.hooked_tree import Plan, carry_out, plan_hooks, plan_reverse
 from tracegen.measure.capture.llama_cpp import TARGET, build_tree, ensure_build
 from tracegen.storing.native import HEADER, SOURCES
@@ -29,17 +30,20 @@ def command() -> None:
 def hook(tree: Path, check: bool, reverse: bool) -> int:
     """Insert the hooks into a source tree, all or none, or update the hooks in it.
 
+    A hook that only adds detail, such as copies between backends, is left out where it does not fit. What is not
+    recorded then is printed here, and said in the checks of each run.
+
     With --check the exit code is 0 when the tree has these hooks, 1 when hooking would change it, 2 when it cannot be
     hooked.
     """
     plan = plan_reverse(tree) if reverse else plan_hooks(tree, folder("native"))
     if check:
         print(_state(plan))
-        print(_changes(plan, "would change"), end="")
+        print(_changes(plan, "would change") + _lost(plan), end="")
         return 1 if plan.changes else 0
     carry_out(plan)
     print(f"{plan.tree}: {'the hooks are removed' if reverse else _done(plan)}")
-    print(_changes(plan, "changed"), end="")
+    print(_changes(plan, "changed") + _lost(plan), end="")
     if not reverse:
         print(_next(plan))
     return 0
@@ -95,6 +99,11 @@ def _changes(plan: Plan, verb: str) -> str:
     if n_own:
         lines.append(f"  {verb}: {n_own} files of tracegen ({SOURCES}, {HEADER})")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _lost(plan: Plan) -> str:
+    """A line for each detail that is not recorded, and why."""
+    return "".join(f"  not recorded: {in_words((detail,))}: {why}\n" for detail, why in plan.without.items())
 
 
 _PLAIN = "; it has a ggml but no llama.cpp, so no loads, contexts or tokens are recorded"

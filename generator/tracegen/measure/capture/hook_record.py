@@ -16,7 +16,8 @@ class Record:
     """How a tree was hooked.
 
     `tracegen` and `hooks` are versions, `commit` is the tree's git commit, `changed` is `yes` if its files differed
-    from that commit (`no`, or UNKNOWN). `files` maps the files that tracegen added to their sha256.
+    from that commit (`no`, or UNKNOWN). `files` maps the files that tracegen added to their sha256. `without`: the
+    details (`contract/details.py`) whose hooks do not fit this tree.
     """
 
     tracegen: str
@@ -24,10 +25,13 @@ class Record:
     commit: str
     changed: str
     files: Mapping[str, str]
+    without: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The record as lines `key = value`; keys with a slash are the files that tracegen added."""
         pairs = {"tracegen": self.tracegen, "hooks": self.hooks, "commit": self.commit, "changed": self.changed}
+        if self.without:
+            pairs["without"] = " ".join(self.without)
         lines = [f"{key} = {value}" for key, value in {**pairs, **self.files}.items()]
         return "\n".join(["# `tracegen llama-cpp hook DIR --reverse` removes what lies here.", *lines, ""])
 
@@ -40,7 +44,8 @@ def parse_record(path: Path, text: bytes) -> Record:
         tracegen, hooks, commit, changed = (pairs.pop(key) for key in ("tracegen", "hooks", "commit", "changed"))
     except KeyError as error:
         raise SettingsError(f"{path}: lacks {error}; remove the hooks by hand, then delete {path.parent}") from error
-    return Record(tracegen, hooks, commit, changed, pairs)
+    without = tuple(pairs.pop("without", "").split())
+    return Record(tracegen, hooks, commit, changed, pairs, without)
 
 
 def git_state(tree: Path, plain: Mapping[str, bytes]) -> tuple[str, str]:

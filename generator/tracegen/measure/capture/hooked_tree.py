@@ -1,6 +1,7 @@
 """Hooks a source tree of llama.cpp in place: plans the changes, makes all or none, and can reverse them exactly.
 
-In a tree that has a ggml but no llama.cpp (such as whisper.cpp) only the hooks in ggml are inserted, all or none.
+All hooks must fit, but those of a detail: where one of these does not, the tree is hooked without that detail. In a
+tree that has a ggml but no llama.cpp (such as whisper.cpp) only the hooks in ggml are inserted.
 
 tracegen adds its own files in `ggml/src/tensor-trace` (and one header in `ggml/include`): the tracer's sources, the
 list of hooks, and the record HOOKED. The reverse uses the list in the tree, so a newer tracegen can remove the hooks
@@ -11,12 +12,12 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.measure.capture.hook_record import Record, git_state, parse_record
-from tracegen.measure.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
+from tracegen.measure.capture.hooks import Hook, apply_hooks, fitting, parse_hooks, remove_hooks
 from tracegen.storing import parts
 from tracegen.storing.native import HEADER, LIST, SOURCES, hooks_version, own_files
 from tracegen.storing.resources import package_version
@@ -51,7 +52,7 @@ class Plan:
 
     `state` is one of `not hooked`, `hooked`, `hooked in part`, `hooked by other hooks`. `changes` are in the order of
     writing; a file may occur twice: first removed, then written again. `record` is the one in the tree, if any.
-    `plain`: the tree has a ggml but no llama.cpp.
+    `plain`: the tree has a ggml but no llama.cpp. `without`: each detail whose hooks do not fit, and why.
     """
 
     tree: Path
@@ -59,6 +60,7 @@ class Plan:
     changes: tuple[Change, ...]
     record: Record | None
     plain: bool = False
+    without: Mapping[str, str] = field(default_factory=dict)
 
     def net(self) -> tuple[Change, ...]:
         """One change for each file: from its content now to its content in the end."""
@@ -80,24 +82,26 @@ def plan_hooks(tree: Path, native: Path) -> Plan:
     plain = _is_plain(tree, hooks)
     if plain:
         hooks = tuple(hook for hook in hooks if hook.file.startswith(GGML))
-    redo = _redo(tree, {change.file: change.after for change in undo}, contents, hooks)
+    unhooked_now = {change.file: change.after for change in undo}
+    hooks, without = _fitting(tree, unhooked_now, hooks)
+    redo = _redo(tree, unhooked_now, contents, hooks)
     net = Plan(tree, "", (*undo, *redo), record, plain).net()
     stale = {change.file for change in net if change.before != change.after and change.file != RECORD}
     version = hooks_version(native)
     state = _state(record, version, stale)
     if state == "hooked":
-        return Plan(tree, state, (), record, plain)
+        return Plan(tree, state, (), record, plain, without)
     unhooked = {change.file: change.before for change in redo if not change.own and change.before is not None}
     commit, changed = git_state(tree, unhooked)
     files = {file: hashlib.sha256(content).hexdigest() for file, content in contents.items()}
-    new_record = Record(package_version(), version, commit, changed, files)
+    new_record = Record(package_version(), version, commit, changed, files, tuple(without))
     if LIST in stale:  # no hook may be in the tree while its list is missing: the list says which lines to remove
         stale.update(unhooked)
     *undo, old = undo or [Change(RECORD, None, None)]
     steps = (*undo, Change(RECORD, old.before, new_record.text().encode()), *redo)
     chosen = [c for c in steps if (c.file in stale or c.file == RECORD) and c.before != c.after]
     _must_be_writable(tree, chosen)
-    return Plan(tree, state, tuple(chosen), record, plain)
+    return Plan(tree, state, tuple(chosen), record, plain, without)
 
 
 def plan_reverse(tree: Path) -> Plan:
@@ -190,6 +194,14 @@ def _is_plain(tree: Path, hooks: Sequence[Hook]) -> bool:
     return all(PurePosixPath(file).name == "CMakeLists.txt" for file in there)  # every project has its own
 
 
+def _fitting(
+    tree: Path, unhooked: Mapping[str, bytes | None], hooks: Sequence[Hook]
+) -> tuple[tuple[Hook, ...], dict[str, str]]:
+    """The hooks without the details that do not fit this tree, and why; `unhooked` as for `_redo`."""
+    contents = {file: unhooked[file] if file in unhooked else _read(tree, file) for file in {h.file for h in hooks}}
+    return fitting({file: None if text is None else _decode(text) for file, text in contents.items()}, hooks)
+
+
 def _redo(
     tree: Path, unhooked: Mapping[str, bytes | None], own_contents: Mapping[str, bytes], hooks: Sequence[Hook]
 ) -> list[Change]:
@@ -212,7 +224,8 @@ def _redo(
         try:
             redo.append(Change(file, before, _encode(apply_hooks(file, _decode(before), hooks))))
         except SettingsError as error:
-            raise SettingsError(f"{tree}: cannot be hooked: {error}") from error
+            fit = "the hooks fit other releases of llama.cpp, see docs/llama-cpp.md"
+            raise SettingsError(f"{tree}: cannot be hooked: {error}; {fit}") from error
     return redo
 
 

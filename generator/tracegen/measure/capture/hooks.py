@@ -1,6 +1,6 @@
 """Inserts hooks (whole lines) beside lines of llama.cpp's source, and removes them. Pure: text in, text out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracegen.contract import documents
@@ -12,7 +12,8 @@ class Hook:
     """A line to insert into `file` before or after an anchor line.
 
     The anchor is the first line that equals it, blanks aside, after a line that begins with `within`. `anchors` are
-    alternatives for different releases of llama.cpp: the first that the file has is used.
+    alternatives for different releases of llama.cpp: the first that the file has is used. A hook of a `detail`
+    (`contract/details.py`) may be missing, and all others of that detail with it.
     """
 
     file: str
@@ -20,6 +21,7 @@ class Hook:
     insert: str
     after: bool
     within: str = ""
+    detail: str = ""
 
 
 def parse_hooks(text: str) -> tuple[Hook, ...]:
@@ -41,7 +43,26 @@ def _hook(entry: dict[str, str | list[str]]) -> Hook:
         insert=str(entry["insert"]),
         after=side == "after",
         within=str(entry.get("within", "")),
+        detail=str(entry.get("detail", "")),
     )
+
+
+def fitting(texts: Mapping[str, str | None], hooks: Sequence[Hook]) -> tuple[tuple[Hook, ...], dict[str, str]]:
+    """The hooks without the details that do not fit these files, and why each of those does not.
+
+    `texts` maps each file of the hooks to its content, None where it is missing.
+    """
+    missing: dict[str, str] = {}
+    for hook in hooks:
+        if hook.detail and hook.detail not in missing:
+            text = texts[hook.file]
+            try:
+                if text is None:
+                    raise SettingsError(f"{hook.file}: is missing")
+                _place(hook.file, text.split("\n"), hook)
+            except SettingsError as error:
+                missing[hook.detail] = str(error)
+    return tuple(hook for hook in hooks if hook.detail not in missing), missing
 
 
 def apply_hooks(file: str, text: str, hooks: Sequence[Hook]) -> str:
@@ -93,9 +114,7 @@ def _place(file: str, lines: Sequence[str], hook: Hook) -> int:
 def _missing(file: str, wanted: Sequence[str], start: int) -> SettingsError:
     texts = " or ".join(repr(text) for text in wanted)
     after = f" after line {start}" if start else ""
-    return SettingsError(
-        f"{file}: the line {texts} is missing{after}; the hooks fit other releases of llama.cpp, see docs/llama-cpp.md"
-    )
+    return SettingsError(f"{file}: the line {texts} is missing{after}")
 
 
 def _formatted(insert: str, beside: str) -> str:

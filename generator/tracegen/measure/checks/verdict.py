@@ -10,6 +10,7 @@ from tracegen.analysis import explicit_reads
 from tracegen.analysis.coverage import tensors_read
 from tracegen.analysis.passes import measured
 from tracegen.contract.check_keys import FOOTPRINT_SLACK, FOOTPRINT_SLACK_BYTES, PADDING, Key
+from tracegen.contract.details import in_words
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count, counted
 from tracegen.contract.quantities import size as quantity
@@ -23,9 +24,11 @@ def checks_of(evidence: Evidence) -> tuple[Check, ...]:
     """All checks, in this order: evidence, accounting, agreement, model, page faults, requests, time.
 
     Those of page faults and of requests are left out when nobody asked for these, that of reads where the program read
-    no weights into memory itself.
+    no weights into memory itself or its reads are not hooked, and that of hooks where all fit.
     """
-    left_out = {_reads} if explicit_reads.missing(evidence.tables) is None else set()
+    lost = evidence.trace.get("not_hooked") or ()
+    left_out = {_reads} if "reads" in lost or explicit_reads.missing(evidence.tables) is None else set()
+    left_out |= set() if lost else {_hooks}
     for name, checks in (("faults", disk.CHECKS), ("requests", requests.CHECKS)):
         if not evidence.trace.get(f"{name}_recorded") and not evidence.trace.get(f"{name}_refused"):
             left_out |= set(checks)
@@ -59,6 +62,13 @@ def _unchanged(e: Evidence) -> Check:
     return check(
         Key.MODEL_UNCHANGED, not e.changed, f"{count(len(e.changed))} of {count(len(e.tables['files']))}", names
     )
+
+
+def _hooks(e: Evidence) -> Check:
+    """Which details are not recorded, because their hooks do not fit the llama.cpp that ran."""
+    finding = f"without {in_words(tuple(e.trace['not_hooked']))}"
+    why = "`tracegen llama-cpp hook --check` says which line of llama.cpp they need"
+    return check(Key.HOOKS, "warning", finding, why)
 
 
 def _nodes(e: Evidence) -> Check:
@@ -339,6 +349,7 @@ _CHECKS = (
     _none(Key.ZERO_RECORDS, "zero_records"),
     _none(Key.MONOTONE_TIME, "not_monotone"),
     _even,
+    _hooks,
     _nodes,
     _threads,
     _kinds,

@@ -290,6 +290,12 @@ def _count(info: Mapping[str, str], key: str) -> int | None:
     return None if text is None else int(text)
 
 
+def _not_hooked(text: str) -> list[str]:
+    """Details (contract/details.py) whose hooks do not fit, of a text like `hooks = 3f…, without = copies reads`."""
+    pairs = (part.partition(" = ") for part in text.split(", "))
+    return [word for key, _, words in pairs if key == "without" for word in words.split()]
+
+
 def _clock_facts(records: Records, clock: Clock) -> dict[str, float]:
     """How uneven the clock was, and the usual and the highest cost of a pass apart from its op events; all in ns.
 
@@ -347,6 +353,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "cache_refused": info.get("cache.refused"),
         "footprint_refused": info.get("footprint.refused"),
         "attached": ATTACHED in info,
+        "not_hooked": _not_hooked(info.get("build.hooked", "")),
         "prefault_off": info.get("load.prefault") == "off",
         "ended": ended,
         "unsealed_chunks": sum(segment.n_unsealed for segment in segments),

@@ -8,6 +8,7 @@ import pandas as pd
 from tracegen.analysis import backends
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.passes import OUTSIDE
+from tracegen.contract.details import in_words
 from tracegen.contract.model import Check
 from tracegen.contract.needs import NOTED_ABOVE_TIMES, NOTED_IN_CAPTIONS, Need
 from tracegen.contract.quantities import counted, printable
@@ -109,12 +110,15 @@ class Context(Analyses):
         return bool((self.tables["ops"]["time_basis"] == "gap to next").any())
 
     def refusal(self, needed: Sequence[Need]) -> str:
-        """Why a figure that needs these checks is not shown: the checks that failed; empty if none did."""
+        """Why a figure that needs these is not shown: the checks that failed, or hooks that do not fit; or empty."""
         of = {key.value: need.why for need in needed for key in (*need.checks, *need.warned)}
         broken = self.broken(needed)
         how = {"failed": "failed", "warning": "warned"}
         refused = [f"Not drawn: the check “{c.title}” {how[c.state]} ({c.found}; limit {c.limit})." for c in broken]
         reasons = dict.fromkeys(of[c.key] for c in broken)
+        lost = tuple(need.detail for need in needed if need.detail in (self.facts.trace.not_hooked or ()))
+        if lost:
+            refused.append(f"Not recorded: {in_words(lost)}, because hooks do not fit this llama.cpp.")
         return " ".join([*refused, *(f"{why[:1].upper()}{why[1:]}." for why in reasons)])
 
     def broken(self, needed: Sequence[Need]) -> list[Check]:

@@ -8,7 +8,10 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, When
 
-READ = When("a run whose program read a model file itself", lambda context: len(context.tables["reads"]) > 0)
+READ = When(
+    "a run whose program read a model file itself, or whose reads are not hooked",
+    lambda context: len(context.tables["reads"]) > 0 or "reads" in (context.facts.trace.not_hooked or ()),
+)
 
 
 def _content(context: Context) -> Rows:
