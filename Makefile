@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 RUN    := $(BIN)/tracegen
 LAID    = $(wildcard templates/assets/scripts/*.js tests/js/*.mjs native/*/*.c native/*/*.h native/*/*.cpp)
 
-.PHONY: help demo sample test test-all test-quick check bench docs fuzz server vulkan aarch64 upstream wheel \
+.PHONY: help demo sample test test-all test-quick check bench docs fuzz server vulkan aarch64 macos upstream wheel \
     llama-matrix lock clean
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start tracegen, which would be compiled each time
@@ -32,7 +32,7 @@ test: $(VENV)/ready ## everything that protects what a user relies on: native, P
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not attack and not nightly and not alone"
 	@$(BIN)/python -m pytest -m alone
 
-test-all: test vulkan aarch64 wheel upstream ## the same, more of the trained model, and the attack: some 900 tries to break a command (two hours)
+test-all: test vulkan aarch64 macos wheel upstream ## the same, more of the trained model, and the attack: some 900 tries to break a command (two hours)
 	@$(BIN)/python -m pytest -m nightly
 	@$(BIN)/python -m pytest -n 2 --dist load -m attack tests/attack
 
@@ -71,6 +71,10 @@ vulkan: $(VENV)/ready ## trace a model on a GPU in software (installs a wheel, w
 aarch64: $(VENV)/ready ## the tracer's tests and a traced model on an emulated processor (installs a cross compiler and qemu, as root)
 	@$(BIN)/python -m tests.aarch64
 	@$(BIN)/python -m pytest tests/integration/test_aarch64.py
+
+macos: $(VENV)/ready ## compile and link the tracer and llama.cpp for macOS, which runs none of it (installs zig)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[wheel]" --no-build-isolation
+	@$(BIN)/python -m tests.macos
 
 upstream: $(VENV)/ready ## does tracegen record the newest packages with llama.cpp: hooked, built, run; attached (half an hour)
 	@$(BIN)/python -m tests.upstream

@@ -92,7 +92,7 @@ bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost) {
             (void) tt_ticks();
         }
         const uint64_t end   = tt_now();
-        const double   event = (double) (middle - begin) / N, clock = (double) (end - middle) / N;
+        const double   event = (double) (middle - begin) / (double) N, clock = (double) (end - middle) / (double) N;
         cost->event_ns = event < cost->event_ns ? event : cost->event_ns;
         cost->clock_ns = clock < cost->clock_ns ? clock : cost->clock_ns;
     }

@@ -3,9 +3,9 @@
 #include "environment.h"
 #include "tt_cost.h"
 #include "tt_record.h"
+#include "tt_system.h"
 
 #include <ctype.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,9 @@
 
 /* Only the name of the program: arguments may hold secrets, and tracegen knows those of the program it starts. */
 static void note_program(struct tt_trace * trace) {
-    FILE * file = fopen("/proc/self/comm", "r");
-    char   name[64];
-    if (file && fgets(name, sizeof name, file)) {
-        name[strcspn(name, "\n")] = 0;
+    char name[TT_LINE];
+    if (tt_program_name(name)) {
         tt_info(trace, "argv.000", name);
-    }
-    if (file) {
-        fclose(file);
     }
 }
 
@@ -110,30 +105,21 @@ static void note_machine(struct tt_trace * trace) {
         tt_info(trace, "host.kernel", name.release);
         tt_info(trace, "host.machine", name.machine);
     }
-    char   line[512];
-    FILE * file = fopen("/proc/cpuinfo", "r");
-    while (file && fgets(line, sizeof line, file)) {
-        char * colon = strchr(line, ':');
-        if (colon && strncmp(line, "model name", 10) == 0) {
-            line[strcspn(line, "\n")] = 0;
-            tt_info(trace, "host.cpu", colon + 2);
-            break;
-        }
+    char line[TT_LINE];
+    if (tt_processor_name(line)) {
+        tt_info(trace, "host.cpu", line);
     }
-    if (file) {
-        fclose(file);
-    }
-    if (access("/proc/self/io", F_OK) != 0) {
-        tt_info(trace, "counters.read_bytes", "no"); /* a kernel without I/O accounting counts 0 */
+    if (!tt_counts_reads()) {
+        tt_info(trace, "counters.read_bytes", "no");
     }
     snprintf(line, sizeof line, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
     tt_info(trace, "host.processors", line);
-    cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-        snprintf(line, sizeof line, "%d", CPU_COUNT(&allowed));
+    const int allowed = tt_processors_allowed();
+    if (allowed) {
+        snprintf(line, sizeof line, "%d", allowed);
         tt_info(trace, "host.processors_allowed", line);
     }
-    snprintf(line, sizeof line, "%lld", (long long) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+    snprintf(line, sizeof line, "%llu", (unsigned long long) tt_memory_size());
     tt_info(trace, "host.memory_bytes", line);
     snprintf(line, sizeof line, "%ld", sysconf(_SC_PAGESIZE));
     tt_info(trace, "host.page_bytes", line);

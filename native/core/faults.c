@@ -7,6 +7,7 @@
 #include "tt_faults.h"
 #include "tt_mapped.h"
 #include "tt_record.h"
+#include "tt_system.h"
 #include "tt_wake.h"
 
 #include <stdio.h>
@@ -333,7 +334,7 @@ struct tt_faults * tt_faults_watch(struct tt_faults * faults, struct tt_trace * 
         return NULL;
     }
     hold(faults);
-    faults->os_thread = (uint32_t) gettid();
+    faults->os_thread = tt_thread_number();
     faults->is_open   = false;
     faults->is_off    = false;
     const int failure = tt_ring_open(&faults->ring);

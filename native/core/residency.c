@@ -44,7 +44,8 @@ static uint32_t runs_of(size_t n_pages, uint32_t * runs) {
 
 static bool write_range(struct tt_trace * trace, const struct tt_mapped * range, uint32_t pass, uint32_t load) {
     const size_t page = (size_t) sysconf(_SC_PAGESIZE), n_pages = (range->size + page - 1) / page;
-    if (n_pages > UINT32_MAX || !room_for(n_pages) || mincore((void *) range->address, range->size, pages) != 0) {
+    if (n_pages > UINT32_MAX || !room_for(n_pages)
+        || mincore((void *) range->address, range->size, (void *) pages) != 0) {
         return false;
     }
     for (size_t i = 0; i < n_pages; i++) {

@@ -3,6 +3,7 @@
 #include "tt_clock.h"
 #include "tt_crc32.h"
 #include "tt_pages.h"
+#include "tt_system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static size_t whole(size_t bytes) { return (bytes + TT_PAGE - 1) / TT_PAGE * TT_PAGE; }
@@ -29,7 +29,7 @@ static bool take_budget(struct tt_budget * budget, uint64_t bytes) {
  * pages into the cache in large pieces: that costs 7 ns an event; page faults one by one would cost 28. */
 static int allocate(int fd, off_t at, size_t bytes) {
     static uint8_t zeros[256 << 10];
-    int            error = posix_fallocate(fd, at, (off_t) bytes);
+    int            error = tt_reserve(fd, at, bytes);
     while (!error && bytes > 0) {
         const ssize_t written = pwrite(fd, zeros, bytes < sizeof zeros ? bytes : sizeof zeros, at);
 
@@ -59,10 +59,9 @@ static void * map_chunk(int fd, off_t at, size_t bytes) {
     return pages + before;
 }
 
-/* The system call, not munmap: with attached tracing munmap is our own function, which takes locks and records. */
 static void unmap(void * chunk, size_t bytes) {
     const size_t before = in_page((uintptr_t) chunk);
-    (void) syscall(SYS_munmap, (uint8_t *) chunk - before, before + bytes);
+    tt_unmap((uint8_t *) chunk - before, before + bytes);
 }
 
 void tt_segment_explain(struct tt_segment * segment, int error) {
@@ -140,7 +139,7 @@ bool tt_segment_open(struct tt_segment * segment, int folder, const char * name,
     header->version   = TT_VERSION;
     header->kind      = kind;
     header->number    = number;
-    header->os_thread = (uint32_t) gettid();
+    header->os_thread = tt_thread_number();
     header->open_ns   = tt_now();
     header->clock     = tt_tsc ? TT_CLOCK_TSC : TT_CLOCK_MONOTONIC;
     memcpy(header->run_id, run_id, sizeof header->run_id);

@@ -4,6 +4,7 @@
 #include "tt_memory.h"
 #include "tt_pages.h"
 #include "tt_record.h"
+#include "tt_system.h"
 #include "tt_writer.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 enum { MAIN_CHUNK = 256 << 10 };
@@ -31,7 +31,7 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
     trace->main.fd = -1;
     trace->clock   = tt_clock_choose();
     trace->folder  = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (trace->folder < 0 || getrandom(trace->run_id, sizeof trace->run_id, 0) != (ssize_t) sizeof trace->run_id) {
+    if (trace->folder < 0 || !tt_random(trace->run_id, sizeof trace->run_id)) {
         snprintf(error, 256, "%.200s: %s", folder, strerror(errno));
         tt_close(trace);
         return NULL;

@@ -7,9 +7,15 @@
 #include <stdint.h>
 #include <time.h>
 
+#ifdef __APPLE__
+#define TT_MONOTONIC CLOCK_UPTIME_RAW /* mach_absolute_time; CLOCK_MONOTONIC has microseconds there */
+#else
+#define TT_MONOTONIC CLOCK_MONOTONIC
+#endif
+
 static inline uint64_t tt_now(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(TT_MONOTONIC, &t);
     return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
 }
 

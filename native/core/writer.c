@@ -1,6 +1,7 @@
 /* Writes the events of the ops: two clock reads and one unit of 16 bytes per op and thread. */
 #include "tt_writer.h"
 #include "tt_clock.h"
+#include "tt_system.h"
 
 #include "tensor_trace.h"
 
@@ -30,7 +31,7 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
         trace->writers = writer;
     }
     if (writer) {
-        writer->os_thread = (uint32_t) gettid(); /* here, because a system call for every compute would cost too much */
+        writer->os_thread = tt_thread_number(); /* here, because a system call for every compute would cost too much */
         if (writer->schedstat > 0) {
             close(writer->schedstat); /* of the thread that owned this writer before */
         }

@@ -6,6 +6,7 @@
 #include "tt_record.h"
 #include "tt_residency.h"
 #include "tt_storage.h"
+#include "tt_system.h"
 
 #include "tensor_trace.h"
 
@@ -89,11 +90,9 @@ bool tensor_trace_prefault_off(void) {
 }
 
 void tensor_trace_file_mapped(const void * address, size_t size, int fd) {
-    char        link[64], path[4096];
+    char        path[TT_PATH];
     struct stat status = { 0 };
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    const ssize_t length          = readlink(link, path, sizeof path - 1);
-    path[length > 0 ? length : 0] = 0;
+    (void) tt_path_of(fd, path);
     fstat(fd, &status);
     const struct tt_file_map record = {
         .address    = (uintptr_t) address,

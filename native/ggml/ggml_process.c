@@ -4,13 +4,13 @@
 #include "tt_facts.h"
 #include "tt_faults.h"
 #include "tt_record.h"
+#include "tt_system.h"
 #include "tt_trace.h"
 #include "tt_window.h"
 
 #include "tensor_trace.h"
 
 #include <errno.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,6 @@ static pthread_key_t               writer_key; /* releases a thread's writer whe
 static struct tt_window            window;
 static atomic_bool                 ending;
 static atomic_uint                 in_flight; /* number of recorded passes that have begun and not ended */
-static sem_t                       end_request; /* posted by the signal that ends the trace */
 static __thread struct tt_writer * my_writer;
 
 static void switch_to(bool on) { __atomic_store_n(&tensor_trace_on, on, __ATOMIC_RELAXED); }
@@ -79,15 +78,14 @@ void tt_leave(void) { atomic_fetch_sub(&in_flight, 1); }
 static void request_end(int number) {
     const int error = errno;
     (void) number;
-    sem_post(&end_request);
+    tt_semaphore_post();
     errno = error;
 }
 
 /* Waits for the signal, then for the passes that have begun, and ends the trace; the program goes on. */
 static void * end_on_request(void * nothing) {
     const struct timespec pause = { .tv_nsec = 1000000 };
-    while (sem_wait(&end_request) != 0) {
-    }
+    tt_semaphore_wait();
     atomic_store(&ending, true);
     while (atomic_load(&in_flight) > 0) {
         nanosleep(&pause, NULL);
@@ -109,7 +107,7 @@ static bool end_on_signal(const char * name, char error[256]) {
     }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool started = sem_init(&end_request, 0, 0) == 0 && pthread_create(&thread, NULL, end_on_request, NULL) == 0;
+    const bool started = tt_semaphore_open() && pthread_create(&thread, NULL, end_on_request, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!started || pthread_detach(thread) != 0 || sigaction(number, &action, NULL) != 0) {
         snprintf(error, 256, "cannot listen to TENSOR_TRACE_SIGNAL");

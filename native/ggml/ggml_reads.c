@@ -3,13 +3,13 @@
 #include "ggml_memory.h"
 #include "ggml_process.h"
 #include "tt_record.h"
+#include "tt_system.h"
 
 #include "tensor_trace.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MOST_FILES = 256 };
@@ -27,8 +27,7 @@ static __thread uint32_t thread;
 
 bool tt_is_gguf(int fd) {
     char begin[4]; /* by a system call: pread may be the one that records */
-    return syscall(SYS_pread64, fd, begin, sizeof begin, (off_t) 0) == (long) sizeof begin
-        && memcmp(begin, "GGUF", sizeof begin) == 0;
+    return tt_read_at(fd, begin, sizeof begin, 0) == (long) sizeof begin && memcmp(begin, "GGUF", sizeof begin) == 0;
 }
 
 static uint32_t known_path(const struct stat * status) {
@@ -41,10 +40,8 @@ static uint32_t known_path(const struct stat * status) {
 }
 
 static uint32_t add_path(int fd, const struct stat * status) {
-    char link[64], text[4096];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    const ssize_t length          = readlink(link, text, sizeof text - 1);
-    text[length > 0 ? length : 0] = 0;
+    char text[TT_PATH];
+    (void) tt_path_of(fd, text);
     pthread_mutex_lock(&lock);
     uint32_t       path = known_path(status);
     const unsigned n    = atomic_load(&n_files);
@@ -85,7 +82,7 @@ void tensor_trace_read(const struct tensor_trace_read * read) {
         return;
     }
     if (!thread) {
-        thread = (uint32_t) gettid();
+        thread = tt_thread_number();
     }
     const struct tt_read record = {
         .begin_ns   = read->begin_ns,

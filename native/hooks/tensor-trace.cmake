@@ -3,39 +3,17 @@ option(GGML_TENSOR_TRACE "ggml: record every op and where its bytes come from" O
 
 if (GGML_TENSOR_TRACE)
     set(TENSOR_TRACE_SOURCE ${CMAKE_CURRENT_LIST_DIR})
-    target_sources(ggml-base PRIVATE
-        ${TENSOR_TRACE_SOURCE}/clock.c
-        ${TENSOR_TRACE_SOURCE}/window.c
-        ${TENSOR_TRACE_SOURCE}/cost.c
-        ${TENSOR_TRACE_SOURCE}/crc32.c
-        ${TENSOR_TRACE_SOURCE}/facts.c
-        ${TENSOR_TRACE_SOURCE}/faults.c
-        ${TENSOR_TRACE_SOURCE}/footprint.c
-        ${TENSOR_TRACE_SOURCE}/graphs.c
-        ${TENSOR_TRACE_SOURCE}/map.c
-        ${TENSOR_TRACE_SOURCE}/mapped.c
-        ${TENSOR_TRACE_SOURCE}/memory.c
-        ${TENSOR_TRACE_SOURCE}/pages.c
-        ${TENSOR_TRACE_SOURCE}/record.c
-        ${TENSOR_TRACE_SOURCE}/residency.c
-        ${TENSOR_TRACE_SOURCE}/ring.c
-        ${TENSOR_TRACE_SOURCE}/schedule.c
-        ${TENSOR_TRACE_SOURCE}/segment.c
-        ${TENSOR_TRACE_SOURCE}/state.c
-        ${TENSOR_TRACE_SOURCE}/storage.c
-        ${TENSOR_TRACE_SOURCE}/thread_time.c
-        ${TENSOR_TRACE_SOURCE}/trace.c
-        ${TENSOR_TRACE_SOURCE}/wake.c
-        ${TENSOR_TRACE_SOURCE}/writer.c
-        ${TENSOR_TRACE_SOURCE}/ggml_graphs.c
-        ${TENSOR_TRACE_SOURCE}/ggml_memory.c
-        ${TENSOR_TRACE_SOURCE}/ggml_passes.c
-        ${TENSOR_TRACE_SOURCE}/ggml_process.c
-        ${TENSOR_TRACE_SOURCE}/ggml_splits.c
-        ${TENSOR_TRACE_SOURCE}/ggml_chosen.c
-        ${TENSOR_TRACE_SOURCE}/ggml_reads.c
-        ${TENSOR_TRACE_SOURCE}/ggml_saved.c
-        ${TENSOR_TRACE_SOURCE}/ggml_waits.c)
+    set(TENSOR_TRACE_FILES
+        clock cost crc32 facts faults graphs map mapped memory pages record residency schedule segment state thread_time
+        trace window writer
+        ggml_chosen ggml_graphs ggml_memory ggml_passes ggml_process ggml_reads ggml_saved ggml_splits ggml_waits)
+    if (APPLE)
+        list(APPEND TENSOR_TRACE_FILES darwin)
+    else()
+        list(APPEND TENSOR_TRACE_FILES linux footprint ring storage wake)
+    endif()
+    list(TRANSFORM TENSOR_TRACE_FILES REPLACE "(.+)" "${TENSOR_TRACE_SOURCE}/\\1.c")
+    target_sources(ggml-base PRIVATE ${TENSOR_TRACE_FILES})
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
     target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE _GNU_SOURCE) # gettid, getrandom, MAP_POPULATE
     # which hooks, and which llama.cpp: from HOOKED, which `tracegen llama-cpp hook` wrote into this folder

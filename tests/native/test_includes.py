@@ -21,6 +21,7 @@ BELOW: dict[str, set[str]] = {
 OF_ROOMS = ("ggml", "attach", "vulkan", "tests")  # they may include headers of ggml
 OF_GGML = re.compile(r"(ggml|ggml-[a-z-]+|llama)\.h")
 FILES = sorted(path for room in BELOW for path in (NATIVE / room).glob("*.[ch]"))
+SYSTEM = "tt_system.h"  # linux.c and darwin.c define it
 HEADERS = {path.name: path for path in FILES if path.suffix == ".h"}
 
 
@@ -54,11 +55,34 @@ def test_includes_go_down_and_in_no_circle() -> None:
     assert not circle({module: known - {module} for module, known in arrows.items()})
 
 
+def defined_in(module: str) -> set[str]:
+    source = NATIVE / f"{module}.c"
+    return set(re.findall(r"^\w.*?\b(tt_\w+)\(.*", text_of(source), re.MULTILINE)) if source.exists() else set()
+
+
+def declared_in(header: Path) -> set[str]:
+    return set(re.findall(r"^\w[\w *]*?\b(tt_\w+)\([^;{}]*\);", text_of(header), re.MULTILINE))
+
+
 def test_a_header_declares_what_its_own_file_defines() -> None:
     wrong = []
     for path in HEADERS.values():
-        source = NATIVE / f"{module_of(path)}.c"
-        defined = set(re.findall(r"^\w.*?\b(tt_\w+)\(.*", text_of(source), re.MULTILINE)) if source.exists() else set()
-        declared = set(re.findall(r"^\w[\w *]*?\b(tt_\w+)\([^;{}]*\);", text_of(path), re.MULTILINE))
-        wrong += [f"{path.name} declares {name}" for name in declared - defined]
+        module = "core/linux" if path.name == SYSTEM else module_of(path)
+        wrong += [f"{path.name} declares {name}" for name in declared_in(path) - defined_in(module)]
     assert not wrong
+
+
+def test_each_system_defines_what_the_others_do() -> None:
+    """macOS has one file for what tt_system.h asks, and for the files that are of Linux alone."""
+    lists = re.findall(r"APPEND TENSOR_TRACE_FILES ([a-z ]+)\)", (NATIVE / "hooks/tensor-trace.cmake").read_text())
+    (darwin, linux) = (names.split() for names in lists)
+    assert darwin == ["darwin"] and linux[0] == "linux"
+    headers = [HEADERS[SYSTEM], *(HEADERS[f"tt_{name}.h"] for name in linux[1:])]
+    assert defined_in("core/darwin") == {name for header in headers for name in declared_in(header)}
+
+
+def test_all_files_of_the_recorder_are_compiled_into_llama_cpp() -> None:
+    cmake = (NATIVE / "hooks/tensor-trace.cmake").read_text()
+    listed = re.findall(r"TENSOR_TRACE_FILES\s+([a-z_0-9\s]+)\)", cmake)
+    names = [path.stem for room in ("core", "ggml") for path in (NATIVE / room).glob("*.c")]
+    assert sorted(word for words in listed for word in words.split()) == sorted(names)

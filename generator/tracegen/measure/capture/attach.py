@@ -21,6 +21,7 @@ from tracegen.storing.store import write_text
 LIBRARY = "libtensor-trace.so"
 SHIPPED = "attached"  # in native/ of a wheel: for each processor the library, and the key of what it was compiled from
 _PARTS = ("include/*.h", "core/*.h", "core/*.c", "ggml/*.h", "ggml/*.c", "attach/*.h", "attach/*.c")
+_ELSEWHERE = "darwin.c"  # of macOS, where nothing can be attached
 _VULKAN = ("vulkan/*.h", "vulkan/*.c")  # the layer: it takes Vulkan's headers
 _LAYER = "VK_LAYER_TRACEGEN_times"
 _FLAGS = (
@@ -130,7 +131,7 @@ def _manifest() -> str:
 
 def _sources(native: Path, parts: Sequence[str]) -> Iterator[Path]:
     for pattern in parts:
-        yield from sorted(native.glob(pattern))
+        yield from (path for path in sorted(native.glob(pattern)) if path.name != _ELSEWHERE)
 
 
 def _key(native: Path, parts: Sequence[str]) -> str:
