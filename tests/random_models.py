@@ -311,6 +311,94 @@ RWKV7 = Architecture(
     unread=frozenset(f"blk.0.time_mix_v{number}.weight" for number in range(3)),
 )
 
+RWKV6 = Architecture(
+    "rwkv6",
+    {
+        "embedding_length": 128,
+        "feed_forward_length": 256,
+        "attention.head_count": 0,
+        "attention.layer_norm_epsilon": 1e-5,
+        "wkv.head_size": 64,
+        "token_shift_count": 2,
+        "rescale_every_n_layers": 0,
+        "time_mix_extra_dim": 32,
+        "time_decay_extra_dim": 64,
+    },
+    RWKV7.outside,
+    (
+        (
+            *norms(128, "attn_norm", "attn_norm_2", "time_mix_ln", bias=True),
+            *_state_space(
+                ("time_mix_w1.weight", (128, 160), False),
+                ("time_mix_w2.weight", (32, 128, 5), False),
+                ("time_mix_lerp_x.weight", (128, 1, 1), True),
+                ("time_mix_lerp_fused.weight", (128, 1, 1, 5), True),
+                ("time_mix_first.weight", (64, 2), True),
+                ("time_mix_decay.weight", (128,), True),
+                ("time_mix_decay_w1.weight", (128, 64), False),
+                ("time_mix_decay_w2.weight", (64, 128), False),
+                *(
+                    (f"time_mix_{n}.weight", (128, 128), False)
+                    for n in ("key", "value", "receptance", "gate", "output")
+                ),
+                *((f"channel_mix_lerp_{n}.weight", (128, 1, 1), True) for n in "kr"),
+                ("channel_mix_key.weight", (128, 256), False),
+                ("channel_mix_value.weight", (256, 128), False),
+                ("channel_mix_receptance.weight", (128, 128), False),
+            ),
+        ),
+    )
+    * 2,
+)
+
+_GEMMA4 = (
+    *norms(64, "attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm", "post_norm"),
+    *_feed_forward(64, 128),
+    Weight("inp_gate.weight", "embedding", (64, 32)),
+    Weight("proj.weight", "embedding", (32, 64)),
+    Weight("layer_output_scale.weight", "other", (1,), plain=True),
+)
+_GEMMA4_EXPERTS = (
+    *norms(64, "pre_ffw_norm_2", "post_ffw_norm_1", "post_ffw_norm_2"),
+    *experts(64, 96, 8),
+    Weight("ffn_gate_inp.scale", "router", (64,), plain=True),
+)
+
+
+def _gemma4_layer(head: int, cached: bool) -> tuple[Weight, ...]:
+    """A layer with heads of this size; the last ones take keys and values of earlier ones."""
+    q, kv = 4 * head, 2 * head
+    weights = (*norms(head, "attn_q_norm", "attn_k_norm"), *attention(64, q, kv), *_GEMMA4, *_GEMMA4_EXPERTS)
+    of_keys = () if cached else ("attn_k.", "attn_v.", "attn_k_norm.")
+    return tuple(weight for weight in weights if not weight.name.startswith(of_keys or ("-",)))
+
+
+GEMMA4 = Architecture(
+    "gemma4",
+    {
+        **attending(64, 128, expert_count=8, expert_used_count=2, expert_feed_forward_length=96),
+        "embedding_length_per_layer_input": 32,
+        "attention.key_length": 64,
+        "attention.value_length": 64,
+        "attention.key_length_swa": 32,
+        "attention.value_length_swa": 32,
+        "attention.sliding_window": 8,
+        "attention.sliding_window_pattern": [True, False, True, False],
+        "attention.shared_kv_layers": 2,
+        "rope.dimension_count": 64,
+        "rope.dimension_count_swa": 32,
+        "final_logit_softcapping": 30.0,
+    },
+    (
+        *_embeddings(64, tied=True),
+        Weight("per_layer_token_embd.weight", "embedding", (128, N_VOCAB)),
+        Weight("per_layer_model_proj.weight", "embedding", (64, 128)),
+        *norms(32, "per_layer_proj_norm"),
+        Weight("rope_freqs.weight", "attention", (32,), plain=True),
+    ),
+    tuple(_gemma4_layer(head, cached) for head, cached in ((32, True), (64, True), (32, False), (64, False))),
+)
+
 BERT = Architecture(
     "bert",
     {

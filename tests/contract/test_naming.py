@@ -6,7 +6,8 @@ from tracegen.contract.naming import component_of, layer_of, place_of, places_of
 from tracegen.contract.tables import COMPONENTS
 
 WEIGHTS = {
-    "embedding": "token_embd.weight, position_embd.weight, blk.46.nextn.embed_tokens.weight, blk.0.ple_key.weight",
+    "embedding": "token_embd.weight, position_embd.weight, blk.46.nextn.embed_tokens.weight, blk.0.ple_key.weight, "
+    "per_layer_token_embd.weight, per_layer_model_proj.weight, blk.0.inp_gate.weight, blk.0.proj.weight",
     "attention_q": "blk.0.attn_q.weight, blk.0.attn_q_a.weight, blk.0.attn_q.weight.lora_a",
     "attention_k": "blk.11.attn_k.bias",
     "attention_v": "blk.0.attn_v.weight",
@@ -29,7 +30,7 @@ WEIGHTS = {
     "other": "output_hc_fn.weight, blk.0.hc_attn_base.weight, blk.0.attn_res_score.weight, something_new.weight",
 }
 RESULTS = {
-    "embedding": "inp_embd, inp_tokens, embd",
+    "embedding": "inp_embd, inp_tokens, embd, inp_per_layer_selected, per_layer_proj, per_layer_embd_out-3",
     "attention_q": "Qcur-0, Qcur-0 (view) (permuted), q_pe-0, Qcur-post-rope-0",
     "norm": "Qcur_normed-0, attn_norm-1, norm-0, norm, ffn_norm-0, result_norm",
     "attention_k": "Kcur-0",

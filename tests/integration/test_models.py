@@ -32,7 +32,8 @@ OF_THE_MACHINE = {"observer", "interference", "tracing_cost", "even_tokens", "no
 # products that llama.cpp names after what they are for, and not after their weight
 OF_ANOTHER_WEIGHT = r"result_output|q_nope_absorbed-\d|fattn_mla-\d"
 # between the nodes of layers, but shared by them; the mask is copied in releases before 0.3.36
-OF_ALL_LAYERS = {"rs_s_copy (view)", "attn_inp_kq_mask (copy)"}
+OF_ALL_LAYERS = {"rs_s_copy (view)", "attn_inp_kq_mask (copy)", "per_layer_proj"}
+OF_ALL_LAYERS |= {f"inp_per_layer{of}" for of in ("", " (permuted)", " (permuted) (cont)", " (permuted) (cont) (view)")}
 
 K_QUANTS = {
     "embedding": "Q3_K",
@@ -81,6 +82,8 @@ CASES = {
     "mamba": Case(random_models.MAMBA),
     "granite-hybrid": Case(random_models.GRANITE_HYBRID, "Q8_0"),
     "qwen3next": Case(random_models.QWEN3_NEXT, unplaced=frozenset({"REPEAT"})),
+    "gemma4": Case(random_models.GEMMA4, "Q8_0", unplaced=frozenset({"MUL"})),  # scales what a layer hands on
+    "rwkv6": Case(random_models.RWKV6, "Q8_0"),
     "rwkv7": Case(random_models.RWKV7, "Q8_0"),
     **{f"llama-{dtype}": Case(random_models.LLAMA, dtype) for dtype in ("Q4_0", "Q8_0", "Q4_K", "Q6_K", "MXFP4")},
     "llama-k-quants": Case(random_models.LLAMA, "Q4_K", K_QUANTS),
@@ -260,7 +263,10 @@ def test_the_kv_cache_is_of_the_type_that_was_asked_for(traced: Traced) -> None:
     caches = traced.nodes[(traced.nodes["kind"] == "leaf") & (traced.nodes["component"] == "kv_cache")]
     caches = caches[caches["name"].astype(str).str.startswith("cache_")]
     per_layer = 1 if "attention.kv_lora_rank" in traced.case.architecture.metadata else 2
-    assert caches["name"].nunique() == per_layer * len(traced.case.layers_with("attention_output"))
+    shared = traced.case.architecture.metadata.get(
+        "attention.shared_kv_layers", 0
+    )  # these take those of earlier layers
+    assert caches["name"].nunique() == per_layer * (len(traced.case.layers_with("attention_output")) - shared)
     assert set(caches["dtype"]) <= {"Q8_0" if "q8_0" in traced.case.flags else "F16"}
 
 

@@ -67,7 +67,7 @@ _RULES = tuple(
         (r"(?:conv|r?wkv)(?:[_.0-9].*)?|state_update_target", "recurrent"),
         (r"(?:\w+_)?decay\w*|slope\w*|qk?_s(?:_trans)?|[qk]_trans|qk|g_sigm", "recurrent"),
         (r"(?:token|position|pos|inp|tok|per_layer_token)_embd\w*|embd|embed_tokens|token_types", "embedding"),
-        (r"inp_(?:tokens|scaled|mixed_\w+)|inpL|ple_\w+", "embedding"),
+        (r"inp_(?:tokens|scaled|gate|mixed_\w+|per_layer\w*)|inpL|ple_\w+|per_layer_\w+|proj", "embedding"),
         (rf"{_ATTENTION_INPUT}o(?:ut(?:put)?\w*|_proj)?|attn_proj|kqv_wo|wo", "attention_output"),
         (rf"{_ATTENTION_INPUT}q(?:_[ab])?|Qcur[-\w]*|q(?:r|_pe|_a|_b|_rope|_nope\w*|_states)?", "attention_q"),
         (rf"{_ATTENTION_INPUT}k(?:_b)?|Kcur[-\w]*|k(?:_pe|_b|_rope|_nope\w*|_states)?", "attention_k"),
