@@ -40,6 +40,7 @@ from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.tensors import TENSOR_GROUPS
 from tracegen.report.figures.times import COMPONENTS
 from tracegen.report.figures.waiting import WAITING_KINDS
+from tracegen.report.findings.answer import answer as answered
 from tracegen.report.findings.finding import Finding, Kind, Scope
 from tracegen.report.findings.found import WAITS, answer, findings, ordered, waiting
 
@@ -453,6 +454,18 @@ def test_the_answer_alone_is_the_first_of_all(context: Context) -> None:
         first, every = answer(context), findings(context)
         assert (first and first.text) == (every[0].text if every else None)
         assert not asked or every[0].kind == asked or all(finding.kind != asked for finding in every)
+
+
+@pytest.mark.parametrize("asked", ["", "time", "bytes"])
+def test_what_answers_is_said_first_and_bytes_follow_what_takes_time(asked: str) -> None:
+    run = with_groups(a_run(), settings={"asks": asked})
+    of_run = Context(run, scaled_case(4, 2))
+    found = findings(of_run)
+    whole = answered(of_run, found)
+    assert whole is not None and whole.brief.startswith(found[0].text)
+    assert found[0].kind == (asked or "time")
+    if found[0].kind == "time":
+        assert whole.brief == f"{found[0].text} {one(of_run, TENSOR_GROUPS, 'generation').text}"
 
 
 def finding(kind: Kind, effect: float, scope: Scope = "generation") -> Finding:

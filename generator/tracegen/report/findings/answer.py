@@ -60,11 +60,7 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
         return None
     lead, *rest = findings
     said = [lead.text]
-    for other in rest:
-        if (other.part.key, other.scope) == BEFORE.get(lead.kind):
-            said.insert(0, other.text)
-        if (other.part.key, other.scope) == AFTER.get(lead.kind):
-            said.append(other.text)
+    said += [other.text for other in rest if (other.part.key, other.scope) == AFTER.get(lead.kind)]
     said = [*(text for text in _first(context) if text not in said), *said]
     of = conclusion(context, "prompt" if lead.scope == "prompt" else context.phase)
     reasons, disturbed = [lead.otherwise] if lead.otherwise and not of.advice else [], False
@@ -83,10 +79,9 @@ def _first(context: Context) -> Iterator[str]:
     yield from (one.text for one in served.findings(context) if one.effect >= found.MUCH)
 
 
-# What is said with a finding of a kind: what a token touches, with what takes time; how much memory is enough, with
-# how tokens choose experts. By the figure and the scope of the other finding.
-BEFORE = {"time": (TENSOR_GROUPS.key, "generation")}
-AFTER = {"experts": (CACHE_RATES.key, "measured passes")}
+# What is said after a finding of a kind: what a token touches, after what takes its time; how much memory is enough,
+# after how tokens choose experts. By the figure and the scope of the other finding.
+AFTER = {"time": (TENSOR_GROUPS.key, "generation"), "experts": (CACHE_RATES.key, "measured passes")}
 _ALSO = {"time": "bytes", "experts": "memory"}  # the kind of that finding
 
 
