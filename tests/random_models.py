@@ -351,6 +351,28 @@ RWKV6 = Architecture(
     * 2,
 )
 
+EAGLE3_TARGET = Architecture(
+    "llama",
+    attending(64, 128, rope__dimension_count=16),
+    _embeddings(64),
+    ((*norms(64, "attn_norm", "ffn_norm"), *attention(64, 64, 32), *_feed_forward(64, 128)),) * 4,
+)
+EAGLE3 = Architecture(  # it takes what three layers of the target hand on, and drafts for it
+    "eagle3",
+    {**attending(64, 128, rope__dimension_count=16), "target_layers": [0, 1, 3], "target_hidden_size": 64},
+    (*_embeddings(64), Weight("fc.weight", "other", (192, 64))),
+    (
+        (
+            *norms(64, "attn_norm", "attn_norm_2", "ffn_norm"),
+            Weight("attn_q.weight", "attention_q", (128, 64)),  # of the token and of what the target computed
+            Weight("attn_k.weight", "attention_k", (128, 32)),
+            Weight("attn_v.weight", "attention_v", (128, 32)),
+            Weight("attn_output.weight", "attention_output", (64, 64)),
+            *_feed_forward(64, 128),
+        ),
+    ),
+)
+
 _GEMMA4 = (
     *norms(64, "attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm", "post_norm"),
     *_feed_forward(64, 128),

@@ -7,7 +7,7 @@ from tests.builders.graph import N_CTX, N_EMBD, N_EXPERTS, N_FF, N_USED, N_VOCAB
 from tests.builders.reads import with_reads
 from tests.builders.requests import with_requests
 from tests.builders.runs import a_moe_run, a_run, stored, with_facts
-from tests.builders.served import with_second_prompt
+from tests.builders.served import with_drafts, with_second_prompt
 from tests.builders.tables import only, scaled_case, without
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "stored",
     "with_barriers",
     "with_device_ops",
+    "with_drafts",
     "with_facts",
     "with_faults",
     "with_footprint",

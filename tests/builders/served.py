@@ -17,6 +17,34 @@ def with_second_prompt(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataF
     return {**tables, "tokens": tokens.assign(position=tokens["position"].mask(last, 1))}
 
 
+def with_drafts(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The same tables, and after them two batches that are verified, with a draft between them."""
+    passes, tokens = tables["passes"], tables["tokens"]
+    begin, number = int(passes["end_ns"].max()), int(passes["pass_id"].max()) + 1
+    more = [
+        dict(
+            pass_id=number + i,
+            context=context,
+            call=1000 + i,
+            ubatch=0,
+            kind=kind,
+            kind_basis="recorded",
+            n_tokens=n_tokens,
+            n_sequences=1,
+            position_begin=100 + 2 * i,
+            begin_ns=begin + (1 + i) * PASS_NS,
+            end_ns=begin + (2 + i) * PASS_NS,
+        )
+        for i, (context, kind, n_tokens) in enumerate(((0, "verify", 5), (1, "draft", 1), (0, "verify", 5)))
+    ]
+    rows = [dict(pass_id=of["pass_id"], row=0, position=of["position_begin"], sequence=0, output=True) for of in more]
+    return {
+        **tables,
+        "passes": pd.concat([passes, frame("passes", more)], ignore_index=True),
+        "tokens": pd.concat([tokens, frame("tokens", rows)], ignore_index=True),
+    }
+
+
 class Served:
     """Passes with the rows of several slots, and the states that were saved and put back."""
 

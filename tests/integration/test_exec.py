@@ -1,6 +1,7 @@
 """Any program of a hooked build: windows, the signal that ends a trace, several contexts, sequences and models."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,8 +11,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests import random_models
 from tests.live import a_pass_ended, wait_for
+from tests.random_files import write_random_model
 from tests.report.rendered import Undrawn
+from tracegen.analysis import speculation
 from tracegen.analysis.operations import op_rows
 from tracegen.analysis.summary import embeddings
 from tracegen.cli.main import main
@@ -143,6 +147,7 @@ def test_speculative_decoding_keeps_two_contexts_and_two_models_apart(execute: E
     )
     assert accounted(loaded)
     assert loaded.files["path"].tolist() == [demo.name, draft.name] and loaded.files["model"].tolist() == [0, 1]
+    assert_drafts_as_printed(loaded)
     model_of = loaded.contexts.set_index("context")["model"]
     drafting = loaded.passes[loaded.passes["kind"] == "draft"]
     checking = loaded.passes[loaded.passes["kind"] == "verify"]
@@ -163,12 +168,43 @@ def test_speculative_decoding_keeps_two_contexts_and_two_models_apart(execute: E
     assert "llama-speculative-simple" in method and "(private)" in method
 
 
+def assert_drafts_as_printed(loaded: LoadedRun) -> None:
+    """Drafted and accepted tokens are those that the program counts; of the last batch no trace says what it gained."""
+    rounds = speculation.rounds(loaded.tables)
+    printed = (loaded.run.folder / "raw" / "stderr.txt").read_text()
+    drafted, accepted = (int(re.search(rf"{name} += (\d+)", printed)[1]) for name in ("n_drafted", "n_accept"))
+    assert rounds["n_drafted"].sum() == drafted and rounds["n_gained"].isna().tolist()[:-1] == [False] * (
+        len(rounds) - 1
+    )
+    assert 0 <= accepted - (rounds["n_gained"] - 1).sum() <= rounds["n_drafted"].iloc[-1]
+
+
+def test_a_drafter_that_takes_layers_of_the_target(execute: Exec, here: Path) -> None:
+    """EAGLE-3: its encoder takes what layers of the target computed, its decoder drafts."""
+    target = write_random_model(random_models.EAGLE3_TARGET, here / "target.gguf", "Q8_0", {})
+    draft = write_random_model(random_models.EAGLE3, here / "eagle3.gguf", "Q8_0", {})
+    told = ("--spec-type", "draft-eagle3", "--temp", 0)
+    loaded = execute(
+        "llama-speculative-simple", "-m", target, "-md", draft, "-p", PROMPT, "-n", 12, *COMMON, "-c", 256, *told
+    )
+    assert accounted(loaded) and {"draft", "encode", "verify"} < set(kinds(loaded))
+    assert_drafts_as_printed(loaded)
+    rows = loaded.accesses.dropna(subset=["file"]).merge(loaded.passes[["pass_id", "context", "kind"]], on="pass_id")
+    model_of, file_model = loaded.contexts.set_index("context")["model"], loaded.files.set_index("file")["model"]
+    assert (rows["file"].map(file_model).astype(int) == rows["context"].map(model_of).astype(int)).all()
+    assert set(loaded.tensors.set_index("tensor")["name"][rows.loc[rows["kind"].eq("encode"), "tensor"]]) == {
+        "fc.weight"
+    }
+
+
 def test_one_model_loaded_twice_is_one_model(execute: Exec, demo: Path) -> None:
     loaded = execute(
         "llama-speculative-simple", "-m", demo, "-md", demo, "-p", PROMPT, "-n", 6, *COMMON, "-c", 256, *SPECULATE
     )
     assert accounted(loaded) and len(loaded.files) == 1 and set(loaded.contexts["model"].dropna()) == {0}
     assert (loaded.passes["kind"] == "load").sum() == 2
+    assert_drafts_as_printed(loaded)
+    assert speculation.accepted_share(speculation.rounds(loaded.tables)) == 1
 
 
 def test_embeddings_are_neither_prompt_nor_generate(execute: Exec, demo: Path) -> None:

@@ -34,6 +34,7 @@ NOT_COUNTED = {
     "kv-layers": "shapes of tensors: tests/analysis/test_kv_cache.py, and what llama.cpp asks for in test_failures.py",
     "prompts": "of runs with several prompts: tests/analysis/test_served.py plays a server; make server asks one",
     "prompt-slots": "the same",
+    "speculation": "of runs with drafts: tests/analysis/test_speculation.py makes rounds, test_exec.py asks llama.cpp",
     "device-memory": "tests/analysis/test_device_place.py tries every pair of options by itself",
     "device-ops": "of runs with times of a device: tests/integration/test_vulkan.py, beside the backend's own",
     "memory-speed": "a prediction, as good as what was measured: tests/analysis/test_remedies.py",

@@ -35,6 +35,7 @@ from tracegen.analysis import (
     requests,
     routing,
     served,
+    speculation,
     summary,
     timing,
     what_if,
@@ -153,6 +154,7 @@ class Analyses:
     # Of a run whose passes give embeddings: its bytes, else None. Prompts, each with what was kept and computed for it.
     embeddings = _kept(lambda c: summary.embeddings(c.tables, c.ops))
     prompts = _of_tables(served.served)
+    rounds = _of_tables(speculation.rounds)
     prompt_tokens = _kept(lambda c: served.totals(c.prompts, whole=c.facts.trace.skipped_passes == 0))
 
     @cached_property

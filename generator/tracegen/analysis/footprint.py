@@ -120,9 +120,9 @@ def growth(tables: Tables) -> Growth | None:
 
 
 def _begins(tables: Tables) -> int:
-    """When the first token had been generated: what passes compute in has been touched then."""
+    """When the first token had been generated or verified: what passes compute in has been touched then."""
     passes = measured(tables)
-    first = passes.loc[passes["kind"].eq("generate").to_numpy(bool), "end_ns"].dropna()
+    first = passes.loc[passes["kind"].isin(["generate", "verify"]).to_numpy(bool), "end_ns"].dropna()
     return int(first.min()) if len(first) else 0
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.analysis import footprint
+from tracegen.analysis import footprint, speculation
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.hot_set import HotSet
 from tracegen.analysis.measure_families import BY, FAMILIES, Kind
@@ -140,6 +140,17 @@ _MEASURES: Mapping[tuple[Kind, str, tuple[Need, ...]], tuple[_Row, ...]] = {
         ("token_ns_median", "time per token, median", "ns", _quantile(0.5)),
         ("token_ns_p95", "time per token, 95th percentile", "ns", _quantile(0.95)),
     ),
+    ("timed", "", needs.RATES): (
+        ("drafted_token_ns", "time per token with drafts", "ns", lambda a: speculation.token_ns(a.rounds)),
+    ),
+    ("counted", "", (needs.EVIDENCE, needs.KINDS, needs.ROWS)): (
+        (
+            "accepted_share",
+            "share of the drafted tokens accepted",
+            "share",
+            lambda a: speculation.accepted_share(a.rounds),
+        ),
+    ),
     ("timed", "", needs.STORAGE): (
         ("disk_read_bytes", "read from the disk after loading", "bytes", lambda a: a.summary.read_bytes),
         ("disk_read_bytes_load", "read from the disk while loading", "bytes", _of_load(lambda of: of["read_bytes"])),
@@ -212,6 +223,8 @@ _MEASURES: Mapping[tuple[Kind, str, tuple[Need, ...]], tuple[_Row, ...]] = {
         ("recent_experts_hit_rate", "hit rate of the experts chosen last", "share", _hot(lambda h: h.recent.served)),
     ),
 }
+# Of runs that give embeddings alone, and of those that draft tokens: others do not list them.
+OF_SOME_RUNS = "weight_bytes_per_pass", "bytes_touched_per_pass", "drafted_token_ns", "accepted_share"
 _NOT_COMPARED = "hot_experts_share", "hot_experts_hit_rate", "hot_experts_gain", "recent_experts_hit_rate"
 
 MEASURES: tuple[Measure, ...] = tuple(

@@ -6,19 +6,13 @@ from typing import Any
 
 from tracegen.contract import quantities as q
 
-OF_EMBEDDINGS = ("weight_bytes_per_pass", "bytes_touched_per_pass")  # runs of text have none
-
 
 def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
     """Label -> text of each key figure of `key_figures`; None where it was not recorded."""
     more = figures["more_models"]
     times = figures["time_by_op_ns"]
     reused = figures["prompt_tokens_reused"]
-    measures = {
-        f"{of['label']}{_average(of)}": of["text"].replace(q.THIN, " ")
-        for key, of in figures["measures"].items()
-        if of["value"] is not None or key not in OF_EMBEDDINGS
-    }
+    measures = {f"{of['label']}{_average(of)}": of["text"].replace(q.THIN, " ") for of in figures["measures"].values()}
     return {
         "run": figures["run"],
         **({"answer": text} if (text := figures.get("answer")) else {}),

@@ -36,6 +36,7 @@ from tracegen.report.figures.model_files import MODEL_FILES
 from tracegen.report.figures.pin_list import PIN_LIST
 from tracegen.report.figures.residency import RESIDENCY, RESIDENT_GROUPS
 from tracegen.report.figures.served import PROMPT_SLOTS, PROMPTS
+from tracegen.report.figures.speculation import SPECULATION
 from tracegen.report.figures.tensors import BIGGEST_TENSORS, NEVER_TOUCHED, TENSOR_GROUPS
 from tracegen.report.figures.timeline import TIMELINE
 from tracegen.report.figures.times import COMPONENTS, LAYERS, OP_KINDS, TOKENS
@@ -52,6 +53,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     TOKENS,
     TOP_OPERATIONS,
     PROMPTS,
+    SPECULATION,
     BANDWIDTH,
     DEVICE_OPS,
     DISK,

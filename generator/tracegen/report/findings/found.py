@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.tensors import TENSOR_GROUPS
-from tracegen.report.findings import computing, experts, failed, growth, memory, served, waiting, weights
+from tracegen.report.findings import computing, experts, failed, growth, memory, served, speculation, waiting, weights
 from tracegen.report.findings.finding import Finding
 from tracegen.report.words import sentences
 
@@ -16,6 +16,7 @@ Find = Callable[[Context], Iterable[Finding]]
 KINDS: Mapping[Find, Collection[str]] = {
     waiting.findings: ("waiting", "time", "bytes", "memory"),
     computing.findings: ("time",),
+    speculation.findings: ("time",),
     weights.findings: ("bytes",),
     memory.findings: ("memory",),
     failed.findings: ("memory",),
@@ -43,7 +44,7 @@ def answer(context: Context) -> Finding | None:
     asked = _asked(context)
     found = _of_kinds(context, [find for find, kinds in KINDS.items() if asked in kinds])
     if not any(f.kind == asked for f in found):
-        found = _of_kinds(context, (waiting.findings, computing.findings))
+        found = _of_kinds(context, (waiting.findings, computing.findings, speculation.findings))
         if not any(f.kind == "time" or (f.kind == "waiting" and f.effect >= WAITS) for f in found):
             found = _of_kinds(context, KINDS)
     return next(iter(ordered(found, asked)), None)

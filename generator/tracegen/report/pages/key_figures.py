@@ -35,8 +35,8 @@ def described(context: Context, values_of: Iterable[Value]) -> dict[str, dict[st
     """
     values: dict[str, dict[str, object]] = {}
     for found in values_of:
-        if found.value is None and found.key.endswith("_per_pass"):
-            continue  # of runs of embeddings alone
+        if found.value is None and found.key in measures.OF_SOME_RUNS:
+            continue
         exact = None if context.refusal(found.needs) else found.value
         if exact is not None and found.unit in ("bytes", "") and float(exact).is_integer():
             exact = int(exact)
@@ -66,9 +66,10 @@ def text_of(context: Context, found: Value) -> str:
 def key_figures(context: Context) -> list[KeyFigure]:
     """The key figures of the first page."""
     figures = []
+    drafted = measures.value("drafted_token_ns", context).value is not None
     for key, note_of in _SHOWN.items():
         found = measures.value(key, context)
-        if found.key.endswith("_per_pass") and context.embeddings is None:
+        if found.value is None and (found.key in measures.OF_SOME_RUNS or (found.phase == "generate" and drafted)):
             continue
         text = text_of(context, found)
         note = _refused(context, found) or _WHY_NONE.get(text) or note_of(context)
@@ -99,6 +100,13 @@ def _of_speed(context: Context) -> str:
     even = sentences.even_rate(context.summary.generate_rate, median_ns)
     parts = (f"{_generate_passes(context)}, without sampling between them", even)
     return "; ".join(filter(None, parts))
+
+
+def _of_drafts(context: Context) -> str:
+    accepted = text_of(context, measures.value("accepted_share", context))
+    return (
+        f"{q.counted(len(context.rounds), 'verified batch', 'verified batches')}; {accepted} of drafted tokens accepted"
+    )
 
 
 def _of_prompt(context: Context) -> str:
@@ -146,6 +154,7 @@ def _of_buffers(context: Context) -> str:
 
 _SHOWN: Mapping[str, Callable[[Context], str]] = {
     "tokens_per_second_generate": _of_speed,
+    "drafted_token_ns": _of_drafts,
     "tokens_per_second_prompt": _of_prompt,
     "weight_bytes_per_token": _of_weights,
     "weight_bytes_per_pass": _of_pass,
