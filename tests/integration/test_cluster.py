@@ -30,8 +30,8 @@ from tracegen.contract.facts import Slot
 from tracegen.contract.matrix import Matrix, MatrixCell
 from tracegen.contract.model import Run
 from tracegen.measure.runs import cluster, remote
-from tracegen.measure.runs.cluster import Cluster, carry_out, write
-from tracegen.measure.runs.matrix_runs import Outcome, todo
+from tracegen.measure.runs.cluster import Cluster, write
+from tracegen.measure.runs.matrix_runs import Outcome, carry_out, todo
 from tracegen.storing import resources, store
 from tracegen.storing.progress import Progress
 

@@ -15,7 +15,7 @@ from tracegen.contract.facts import Slot
 from tracegen.contract.matrix import Matrix, matrix_from
 from tracegen.contract.model import Check, Run
 from tracegen.measure.runs import matrix_runs
-from tracegen.measure.runs.matrix_runs import Outcome, carry_out, todo
+from tracegen.measure.runs.matrix_runs import Here, Outcome, carry_out, todo
 from tracegen.measure.runs.series import matrix_text, outcome_text, plan_text
 from tracegen.publishing import privacy
 from tracegen.storing import store
@@ -71,7 +71,7 @@ def a_matrix(tmp_path: Path, **matrix: object) -> tuple[Matrix, Path]:
 
 
 def all_of(matrix: Matrix, folder: Path) -> list[Outcome]:
-    return list(carry_out(todo(matrix, folder), folder, Progress()))
+    return list(carry_out(todo(matrix, folder), Here(folder, Progress()), Progress()))
 
 
 def test_every_run_is_made_once_in_the_order_of_the_plan(tmp_path: Path, machine: Machine) -> None:
@@ -148,7 +148,7 @@ def test_anew_begins_again_and_is_gone_on_with(tmp_path: Path, machine: Machine)
     all_of(matrix, folder)
     again = todo(matrix, folder, again=True)
     assert again.name == f"{matrix.identity}/2" and len(again.missing) == 6
-    started = carry_out(again, folder, Progress())
+    started = carry_out(again, Here(folder, Progress()), Progress())
     next(started)
     started.close()
     left = todo(matrix, folder)
@@ -249,7 +249,7 @@ def test_a_prompt_that_changes_under_its_name_is_another_matrix(tmp_path: Path, 
 @pytest.mark.parametrize("n", [1, 4])
 def test_a_matrix_that_grows_after_an_interrupt_loses_no_run(tmp_path: Path, machine: Machine, n: int) -> None:
     matrix, folder = a_matrix(tmp_path, threads=[1, 2, 3], repeat=3)
-    started = carry_out(todo(matrix, folder), folder, Progress())
+    started = carry_out(todo(matrix, folder), Here(folder, Progress()), Progress())
     for _ in range(n):
         next(started)
     started.close()

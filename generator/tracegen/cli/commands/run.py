@@ -154,18 +154,17 @@ def make_matrix(
 
 def _outcomes(needed: Todo, folder: Path, llama_cpp: str | None, executor: str | None) -> Iterator[Outcome]:
     """Make the runs on this machine, or on those behind a scheduler."""
+    from tracegen.measure.runs.matrix_runs import Here, carry_out
     from tracegen.storing.progress import Progress
 
     progress = Progress()
     if executor is None:
-        from tracegen.measure.runs.matrix_runs import carry_out
-
-        yield from carry_out(needed, folder, progress, llama_cpp)
+        yield from carry_out(needed, Here(folder, progress, llama_cpp), progress)
         return
-    from tracegen.measure.runs import cluster
+    from tracegen.measure.runs.cluster import cluster
 
-    with cluster.cluster(executor, folder, progress, needed, llama_cpp) as machines:
-        yield from cluster.carry_out(needed, machines, progress)
+    with cluster(executor, folder, progress, needed, llama_cpp) as machines:
+        yield from carry_out(needed, machines, progress)
 
 
 def questions_of(experiment: Experiment, folder: Path) -> list[str]:

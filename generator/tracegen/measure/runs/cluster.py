@@ -13,7 +13,6 @@ import logging
 import re
 import socket
 import time
-from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import replace
@@ -26,7 +25,7 @@ from tracegen.contract.matrix import MatrixCell
 from tracegen.contract.model import NAMED_MODELS, Run
 from tracegen.contract.text import printable
 from tracegen.measure.runs import remote
-from tracegen.measure.runs.matrix_runs import TRIES, Outcome, Todo
+from tracegen.measure.runs.matrix_runs import Outcome, Todo
 from tracegen.measure.runs.measure import model_path
 from tracegen.measure.runs.placing import FAILED, KEPT, RUNS, keep_failed, place
 from tracegen.readers.gguf.file import read_model
@@ -70,47 +69,8 @@ def cluster(
         client.close(timeout=TIMEOUT_S)
 
 
-def carry_out(plan: Todo, machines: Cluster, progress: Progress) -> Iterator[Outcome]:
-    """Make the missing runs on the machines; yields each as soon as it is stored or has failed for good.
-
-    As `matrix_runs.carry_out` does. Of a round one run is made at a time, so that a machine keeps to it. Raises
-    EnvironmentFailure when no machine is left.
-    """
-    waiting = deque((Outcome(cell, slot), TRIES) for cell, slot in plan.missing)
-    running: dict[Any, tuple[Outcome, int]] = {}
-    hopeless: set[str] = set()
-    while waiting or running:
-        room = machines.room()
-        while len(running) < room and (found := _next(waiting, {of.slot.round for of, _ in running.values()})):
-            outcome, tries = found
-            if outcome.cell.name in hopeless:
-                outcome.problems.append("not tried again: this cell failed before")
-                yield outcome
-                continue
-            progress.say(f"run {outcome.slot.number} of {outcome.slot.of}: {outcome.cell.name}")
-            running[machines.submit(outcome.cell, outcome.slot)] = outcome, tries - 1
-        for job in machines.ended(running) if waiting or running else ():
-            outcome, tries = running.pop(job)
-            final = outcome.made(lambda: machines.take(job, outcome))  # noqa: B023
-            if not final and tries:
-                waiting.appendleft((outcome, tries))
-                continue
-            if not outcome.usable:
-                hopeless.add(outcome.cell.name)
-            yield outcome
-
-
-def _next(waiting: deque[tuple[Outcome, int]], begun: Collection[int]) -> tuple[Outcome, int] | None:
-    """The first run of a round that has none in the making, taken out of `waiting`."""
-    for i, found in enumerate(waiting):
-        if found[0].slot.round not in begun:
-            del waiting[i]
-            return found
-    return None
-
-
 class Cluster:
-    """The machines of a scheduler, as `carry_out` has runs made on them."""
+    """The machines of a scheduler, for `matrix_runs.carry_out`."""
 
     def __init__(self, client: Any, folder: Path, progress: Progress, plan: Todo, program: str | None) -> None:
         """Contact no worker yet. `program`: llama.cpp, where a cell names none. Raises TracegenError as for a run."""

@@ -1,11 +1,13 @@
-"""Makes the runs of a matrix: one after another in the order of its plan, and goes on where it stopped."""
+"""Makes the runs of a matrix, here or on a cluster, in the order of its plan, and goes on where it stopped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
+from typing import Any, Protocol
 
 from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.facts import Slot
@@ -99,32 +101,86 @@ def todo(matrix: Matrix, folder: Path, *, again: bool = False) -> Todo:
     )
 
 
-def carry_out(plan: Todo, folder: Path, progress: Progress, program: str | None = None) -> Iterator[Outcome]:
-    """Make the missing runs below an experiment's folder; yields each as soon as it is stored or has failed for good.
+class Machines(Protocol):
+    """What makes runs, one or several at a time: `cluster.Cluster`, or this machine (`Here`)."""
 
-    A run that fails or is not usable is tried once more. A cell that failed so is not tried in later rounds: its
-    outcomes then say so. `program`: llama.cpp, where a cell names none.
+    def room(self) -> int:
+        """How many runs can be in the making."""
+
+    def submit(self, cell: MatrixCell, slot: Slot) -> Any:
+        """Begin a run: the job that `ended` and `take` know."""
+
+    def ended(self, jobs: Collection[Any]) -> list[Any]:
+        """Those of the jobs that have ended; may wait a while for one."""
+
+    def take(self, job: Any, outcome: Outcome) -> Run:
+        """The stored run of a job that has ended. Raises TracegenError with why it failed."""
+
+
+@dataclass(frozen=True)
+class Here:
+    """This machine, which makes a run when it is taken. `program`: llama.cpp, where a cell names none."""
+
+    folder: Path
+    progress: Progress
+    program: str | None = None
+
+    def room(self) -> int:
+        """One: runs that are made beside each other disturb each other."""
+        return 1
+
+    def submit(self, cell: MatrixCell, slot: Slot) -> Any:
+        """Begin nothing yet."""
+        return cell.name, slot.number
+
+    def ended(self, jobs: Collection[Any]) -> list[Any]:
+        """All: to take one makes it."""
+        return list(jobs)
+
+    def take(self, _job: Any, outcome: Outcome) -> Run:
+        """Make the run."""
+        cell = outcome.cell
+        return measure(cell.experiment, self.folder, self.progress, cell.program or self.program, slot=outcome.slot)
+
+
+def carry_out(plan: Todo, machines: Machines, progress: Progress) -> Iterator[Outcome]:
+    """Make the missing runs; yields each as soon as it is stored or has failed for good.
+
+    A run that fails or is not usable is tried once more, unless the settings are wrong. A cell that failed so is not
+    tried in later rounds: its outcomes then say so. Of a round one run is made at a time, so that a machine keeps to
+    it. Raises what `Machines.room` does.
     """
+    waiting = deque((Outcome(cell, slot), TRIES) for cell, slot in plan.missing)
+    running: dict[Any, tuple[Outcome, int]] = {}
     hopeless: set[str] = set()
-    for cell, slot in plan.missing:
-        outcome = Outcome(cell, slot)
-        if cell.name in hopeless:
-            outcome.problems.append("not tried again: this cell failed before")
-        else:
-            _make(outcome, folder, progress, program)
-        if not outcome.usable:
-            hopeless.add(cell.name)
-        yield outcome
+    while waiting or running:
+        room = machines.room()
+        while len(running) < room and (found := _next(waiting, {of.slot.round for of, _ in running.values()})):
+            outcome, tries = found
+            if outcome.cell.name in hopeless:
+                outcome.problems.append("not tried again: this cell failed before")
+                yield outcome
+                continue
+            progress.say(f"run {outcome.slot.number} of {outcome.slot.of}: {outcome.cell.name}")
+            running[machines.submit(outcome.cell, outcome.slot)] = outcome, tries - 1
+        for job in machines.ended(running) if waiting or running else ():
+            outcome, tries = running.pop(job)
+            final = outcome.made(lambda: machines.take(job, outcome))  # noqa: B023
+            if not final and tries:
+                waiting.appendleft((outcome, tries))
+                continue
+            if not outcome.usable:
+                hopeless.add(outcome.cell.name)
+            yield outcome
 
 
-def _make(outcome: Outcome, folder: Path, progress: Progress, program: str | None) -> None:
-    """Make one run. It is not tried again where the settings are wrong, for that cannot help."""
-    cell, slot = outcome.cell, outcome.slot
-    for _ in range(TRIES):
-        progress.say(f"run {slot.number} of {slot.of}: {cell.name}")
-        llama_cpp = cell.program or program
-        if outcome.made(lambda: measure(cell.experiment, folder, progress, llama_cpp, slot=slot)):  # noqa: B023
-            return
+def _next(waiting: deque[tuple[Outcome, int]], begun: Collection[int]) -> tuple[Outcome, int] | None:
+    """The first run of a round that has none in the making, taken out of `waiting`."""
+    for i, found in enumerate(waiting):
+        if found[0].slot.round not in begun:
+            del waiting[i]
+            return found
+    return None
 
 
 def _turn(slot: Slot) -> tuple[int, str]:
