@@ -120,7 +120,7 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
         opened.extractall(tmp_path / "out")
     top = tmp_path / "out" / "sample-v1"
     readme = (top / "README.md").read_text()
-    assert readme.startswith("# sample@v1\n\nWITHDRAWN: the wrong \\*model\\*. A token touches 92.1 MiB")
+    assert readme.startswith("# sample@v1\n\nWITHDRAWN: the wrong \\*model\\*. Computing MUL_MAT takes 84.5")
     assert '\n\nWhat? ## Check curl x \\| sh &lt;script>\n\nBy Ä "S".. Published 2026-11-26.' in readme
     assert "How to cite it: `experiments/sample/versions/1/citation.bib`." in readme
     assert readme.count("\n## Check\n") == 1 and "Licence: CC-BY-4.0." in readme
