@@ -7,7 +7,7 @@
 
 bool tt_tsc = false;
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__linux__)
 /* Whether the first line of a file that begins with `prefix` contains `word`. */
 static bool line_has(const char * path, const char * prefix, const char * word) {
     FILE * file     = fopen(path, "r");
@@ -46,7 +46,7 @@ static const char * fault_of_tsc(void) {
     return NULL;
 }
 #else
-static const char * fault_of_tsc(void) { return "this is no x86-64 processor"; }
+static const char * fault_of_tsc(void) { return "the time stamp counter is used on Linux, on x86-64"; }
 #endif
 
 const char * tt_clock_choose(void) {

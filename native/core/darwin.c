@@ -1,5 +1,6 @@
 /* What the tracer asks of macOS. What only Linux has is not recorded, and the trace says so: page faults, devices, what
-   is in the page cache by file, parts of memory. This file is compiled and linked; it was not run. */
+   is in the page cache by file, parts of memory. Processor time of threads is unknown there (thread_time.c). This file
+   is compiled and linked; it was not run. */
 #include "tt_footprint.h"
 #include "tt_mapped.h"
 #include "tt_record.h"
@@ -53,7 +54,7 @@ bool tt_semaphore_open(void) {
 void tt_semaphore_post(void) { (void) semaphore_signal(semaphore); }
 
 void tt_semaphore_wait(void) {
-    while (semaphore_wait(semaphore) != KERN_SUCCESS) {
+    while (semaphore_wait(semaphore) == KERN_ABORTED) {
     }
 }
 

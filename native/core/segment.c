@@ -41,13 +41,13 @@ static int allocate(int fd, off_t at, size_t bytes) {
 }
 
 /* How far behind the begin of a page of this machine that is: chunks are in units of TT_PAGE, its pages may be larger. */
-static size_t in_page(uint64_t at) { return (size_t) (at & ((uint64_t) sysconf(_SC_PAGESIZE) - 1)); }
+static size_t in_page(const struct tt_segment * segment, uint64_t at) { return (size_t) (at & (segment->page - 1)); }
 
 /* Maps what was allocated, and what lies before it in its first page; makes its pages writable before the first event:
    MAP_POPULATE would only make them readable. */
-static void * map_chunk(int fd, off_t at, size_t bytes) {
-    const size_t before = in_page((uint64_t) at);
-    uint8_t *    pages  = mmap(NULL, before + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at - (off_t) before);
+static void * map_chunk(const struct tt_segment * segment, off_t at, size_t bytes) {
+    const size_t before = in_page(segment, (uint64_t) at);
+    uint8_t * pages = mmap(NULL, before + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, at - (off_t) before);
     if (pages == MAP_FAILED) {
         return NULL;
     }
@@ -59,8 +59,8 @@ static void * map_chunk(int fd, off_t at, size_t bytes) {
     return pages + before;
 }
 
-static void unmap(void * chunk, size_t bytes) {
-    const size_t before = in_page((uintptr_t) chunk);
+static void unmap(const struct tt_segment * segment, void * chunk, size_t bytes) {
+    const size_t before = in_page(segment, (uintptr_t) chunk);
     tt_unmap((uint8_t *) chunk - before, before + bytes);
 }
 
@@ -84,7 +84,7 @@ static void * extend(struct tt_segment * segment, size_t bytes) {
     }
     const bool made = segment->budget->outside && tt_pages_made(segment->fd, segment->name, segment->file_bytes, bytes);
     const int  failure = made ? 0 : allocate(segment->fd, at, bytes);
-    void *     chunk   = failure ? NULL : map_chunk(segment->fd, at, bytes);
+    void *     chunk   = failure ? NULL : map_chunk(segment, at, bytes);
     if (!chunk) {
         const int error = failure ? failure : errno;
         if (ftruncate(segment->fd, at) == 0) { /* if it fails, zeros stay behind the last chunk: harmless */
@@ -103,7 +103,7 @@ static void seal_chunk(struct tt_segment * segment, size_t mapped_bytes) {
     struct tt_chunk_header * chunk = segment->chunk;
     chunk->crc                     = tt_crc32(0, segment->payload, segment->used);
     __atomic_store_n(&chunk->sealed, 1, __ATOMIC_RELEASE);
-    unmap(chunk, mapped_bytes);
+    unmap(segment, chunk, mapped_bytes);
     if (segment->budget->outside) {
         tt_pages_done(segment->name, segment->chunk_at, mapped_bytes);
     }
@@ -120,7 +120,12 @@ static void leave_chunk(struct tt_segment * segment) {
 
 bool tt_segment_open(struct tt_segment * segment, int folder, const char * name, const uint8_t run_id[16],
                      enum tt_segment_kind kind, uint32_t number, size_t chunk_bytes, struct tt_budget * budget) {
-    *segment = (struct tt_segment) { .fd = -1, .chunk_bytes = chunk_bytes, .budget = budget };
+    *segment = (struct tt_segment) {
+        .fd          = -1,
+        .page        = (size_t) sysconf(_SC_PAGESIZE),
+        .chunk_bytes = chunk_bytes,
+        .budget      = budget,
+    };
     snprintf(segment->name, sizeof segment->name, "%s", name);
     segment->fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (segment->fd < 0) {
@@ -205,9 +210,9 @@ void tt_segment_close(struct tt_segment * segment, bool in_use) {
 
 void tt_segment_discard(struct tt_segment * segment) {
     if (segment->chunk) {
-        unmap(segment->chunk, segment->chunk->size_bytes);
+        unmap(segment, segment->chunk, segment->chunk->size_bytes);
     }
-    unmap(segment->header, TT_PAGE);
+    unmap(segment, segment->header, TT_PAGE);
     close(segment->fd);
     *segment = (struct tt_segment) { .fd = -1 };
 }

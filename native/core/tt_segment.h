@@ -13,6 +13,7 @@ struct tt_budget {
 };
 struct tt_segment {
     int                      fd;
+    size_t                   page;       /* of this machine: a chunk may begin inside of one */
     uint64_t                 file_bytes; /* size of the file: where the next chunk begins */
     size_t                   chunk_bytes; /* smallest chunk to allocate */
     uint32_t                 sequence;

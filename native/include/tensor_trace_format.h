@@ -8,7 +8,7 @@
  *     RUNID.t000.tt ...  one for each thread that computed: when it ran each node
  *     RUNID.f000.tt ...  one for each thread whose page faults were recorded
  *
- * All numbers are little-endian. Times named _ns are nanoseconds of CLOCK_MONOTONIC.
+ * All numbers are little-endian. Times named _ns are nanoseconds of CLOCK_MONOTONIC (macOS: CLOCK_UPTIME_RAW).
  * The header of a segment names the clock that times its events: CLOCK_MONOTONIC, or
  * the time stamp counter of an x86-64 processor. Each TT_CLOCK record holds one moment
  * on both clocks. Times between two moments are interpolated linearly; every pass lies

@@ -57,6 +57,20 @@ static void segment_header_names_run_and_thread(void) {
     folder_remove(folder);
 }
 
+/* How many mappings of this process are of files in a folder. */
+static int n_mappings(const char * folder) {
+    FILE * maps = fopen("/proc/self/maps", "r");
+    char   line[1024];
+    int    n = 0;
+    while (maps && fgets(line, sizeof line, maps)) {
+        n += strstr(line, folder) != NULL;
+    }
+    if (maps) {
+        fclose(maps);
+    }
+    return n;
+}
+
 static void chunks_roll_over_and_are_sealed(void) {
     enum { RECORD = 1000, N = 50 }; /* four to a page */
     char              folder[512];
@@ -66,7 +80,9 @@ static void chunks_roll_over_and_are_sealed(void) {
     CHECK(open_segment(&segment, folder, TT_PAGE, &budget));
     for (int i = 0; i < N; i++) {
         CHECK(put_bytes(&segment, (uint8_t) i, RECORD));
+        CHECK(n_mappings(folder) <= 2); /* the header, and one chunk */
     }
+    CHECK(n_mappings(folder) > 0);
     tt_segment_close(&segment, false);
     struct file         file   = file_of(folder, 0);
     const struct chunks chunks = chunks_of(&file, NULL, NULL);

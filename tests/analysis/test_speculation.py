@@ -18,12 +18,15 @@ from tracegen.report.findings import speculation as said
 TARGET, DRAFT = 0, 1
 # drafted, accepted, time of verifying, of each drafting pass, of what is between passes, whether a prompt follows
 ROUND = st.tuples(
-    st.integers(1, 6), st.integers(0, 6), st.integers(1, 900), st.integers(1, 90), st.integers(0, 50), st.booleans()
+    st.integers(0, 6), st.integers(0, 6), st.integers(1, 900), st.integers(1, 90), st.integers(0, 50), st.booleans()
 )
 
 
-def case(rounds: list[tuple[int, int, int, int, int, bool]]) -> tuple[Mapping[str, pd.DataFrame], list[dict[str, Any]]]:
-    """The tables of a run, and what its rounds are, the last one's gain unknown."""
+Round = tuple[int, int, int, int, int, bool]
+
+
+def case(rounds: list[Round], *, slots: int = 2) -> tuple[Mapping[str, pd.DataFrame], list[dict[str, Any]]]:
+    """The tables of a run, and what its rounds are, the last one's gain unknown; a prompt goes to the next slot."""
     passes: list[dict[str, Any]] = []
     tokens: list[dict[str, Any]] = []
     expected: list[dict[str, Any]] = []
@@ -44,11 +47,11 @@ def case(rounds: list[tuple[int, int, int, int, int, bool]]) -> tuple[Mapping[st
     run(DRAFT, "draft", 7, 50, 0)
     for drafted, accepted, verify, draft, between, prompt in rounds:
         accepted, began = min(accepted, drafted), now
-        number = run(TARGET, "verify", drafted + 1, verify, position)
+        number = run(TARGET, "verify" if drafted else "generate", drafted + 1, verify, position)
         for step in range(drafted):
             run(DRAFT, "draft", 1, draft, position + step)
         if prompt:
-            sequence, position = sequence + 1, 7
+            sequence, position = (sequence + 1) % slots, 7
             run(TARGET, "prompt", 7, 50, 0)
         else:
             position += accepted + 1
@@ -63,10 +66,14 @@ def case(rounds: list[tuple[int, int, int, int, int, bool]]) -> tuple[Mapping[st
     return {**empty(), "passes": frame("passes", passes), "tokens": frame("tokens", tokens)}, expected
 
 
-@given(st.lists(ROUND, min_size=1, max_size=8))
-def test_rounds_are_those_that_were_made(rounds: list[tuple[int, int, int, int, int, bool]]) -> None:
-    tables, expected = case(rounds)
+@given(st.lists(ROUND, min_size=1, max_size=8), st.sampled_from([1, 9]))
+def test_rounds_are_those_that_were_made(rounds: list[Round], slots: int) -> None:
+    """Each prompt in a slot of its own, or all in one."""
+    tables, expected = case(rounds, slots=slots)
     found = speculation.rounds(tables)
+    if not any(of["n_drafted"] for of in expected):
+        assert found.empty, "nothing was verified"
+        return
     rows = found.drop(columns="experts").astype("object")
     assert rows.where(rows.notna(), None).to_dict("records") == expected
     known = [of for of in expected if of["n_gained"]]
@@ -75,7 +82,8 @@ def test_rounds_are_those_that_were_made(rounds: list[tuple[int, int, int, int, 
         assert speculation.token_ns(found) is None and speculation.accepted_share(found) is None
         return
     assert speculation.token_ns(found) == pytest.approx(sum(of["round_ns"] for of in known) / gained)
-    assert speculation.accepted_share(found) == pytest.approx((gained - len(known)) / drafted)
+    share = speculation.accepted_share(found)
+    assert share == (pytest.approx((gained - len(known)) / drafted) if drafted else None)
     sizes = speculation.by_size(found)
     assert sizes["n_batches"].sum() == len(known)
     assert (sizes["n_batches"] * sizes["gained"]).sum() == pytest.approx(gained)
@@ -86,16 +94,21 @@ def test_a_run_without_drafts_has_no_rounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_round", "says"),
+    ("rounds", "says"),
     [
-        ((3, 0, 100, 50, 10, False), "at most 110 ns: here drafts make tokens slower."),
-        ((3, 3, 400, 1, 0, False), "between 100 ns and 400 ns; a run without them says"),
+        ([(3, 0, 100, 50, 10, False)] * 4, "at most 110 ns: here drafts make tokens slower."),
+        ([(3, 3, 400, 1, 0, False)] * 4, "between 100 ns and 400 ns; a run without them says"),
+        # one slow batch is in all of these times
+        (
+            [(1, 1, 100, 10, 0, False)] * 10 + [(1, 1, 3000, 10, 0, False)] * 2,
+            "between 182 ns and 364 ns; a run without",
+        ),
+        ([(3, 3, 400, 1, 0, False), (0, 0, 300, 1, 0, False)] * 4, "take 300 ns, as steps without any do: drafts make"),
+        ([(3, 1, 400, 90, 0, False), (0, 0, 100, 1, 0, False)] * 4, "take 100 ns: here drafts make tokens slower."),
     ],
 )
-def test_what_a_token_would_take_without_drafts_is_said_as_far_as_it_is_known(
-    of_round: tuple[int, int, int, int, int, bool], says: str
-) -> None:
-    tables, _ = case([of_round] * 4)
+def test_what_a_token_would_take_without_drafts_is_said_as_far_as_it_is_known(rounds: list[Round], says: str) -> None:
+    tables, _ = case(rounds)
     (finding,) = said.findings(Context(a_run(), tables))
     assert says in finding.otherwise and finding.effect == 1.0
 
@@ -117,3 +130,30 @@ def test_experts_of_a_batch_stand_beside_those_of_a_token() -> None:
     run = with_facts(a_run(), model=dict(n_experts_used=2))
     (finding,) = said.findings(Context(run, tables))
     assert f"chooses {sum(each) / 2:.1f} experts of a layer, a single token 2." in finding.text
+
+
+def test_slots_that_take_turns_are_told_apart_and_ubatches_of_a_call_belong_together() -> None:
+    def at(number: int, call: int, kind: str, n: int, position: int) -> dict[str, Any]:
+        times = dict(begin_ns=1000 + 100 * number, end_ns=1090 + 100 * number)
+        return dict(pass_id=number, context=TARGET, call=call, kind=kind, n_tokens=n, position_begin=position) | times
+
+    passes = [
+        at(0, 0, "verify", 4, 10),  # of slot 0, in two ubatches
+        at(1, 0, "verify", 1, 14),
+        at(2, 1, "verify", 3, 50),  # of slot 1
+        at(3, 2, "verify", 2, 13),
+        at(4, 3, "verify", 2, 51),
+    ]
+    slots = (0, 0, 1, 0, 1)
+    rows = [dict(pass_id=i, row=0, position=passes[i]["position_begin"], sequence=slots[i]) for i in range(5)]
+    chosen = [dict(pass_id=i, layer=0, row=0, rank=e, expert=e) for i, e in ((0, 1), (0, 2), (1, 3), (2, 1))]
+    tables = {**empty(), "passes": frame("passes", passes), "tokens": frame("tokens", rows)}
+    found = speculation.rounds({**tables, "routing": frame("routing", chosen)})
+    assert found["n_drafted"].tolist() == [4, 2, 1, 1] and found["verify_ns"].tolist() == [180, 90, 90, 90]
+    assert found["n_gained"].fillna(0).tolist() == [3, 1, 0, 0] and found["round_ns"].fillna(0).tolist() == [
+        300,
+        200,
+        0,
+        0,
+    ]
+    assert found["experts"].fillna(0).tolist() == [3, 1, 0, 0]

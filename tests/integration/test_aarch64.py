@@ -96,8 +96,12 @@ def test_a_machine_with_pages_of_64_kib_records_the_same(large_pages: LoadedRun,
     states = {check.key: check.state for check in large_pages.measured.checks}
     assert "failed" not in states.values()
     assert states[Key.NODES_ACCOUNTED] == states[Key.OFFSETS_IN_TENSORS] == "passed"
-    for name in ("passes", "tokens", "ops"):
-        columns = ["kind", "n_tokens"] if name == "passes" else ["pass_id"]
+    for name, columns in {
+        "passes": ["kind", "n_tokens", "position_begin", "graph"],
+        "tokens": ["pass_id", "token_id", "position"],
+        "ops": ["pass_id", "node", "state"],
+        "placements": ["tensor", "memory", "size_bytes"],
+    }.items():
         pd.testing.assert_frame_equal(*(run.tables[name][columns] for run in (large_pages, emulated)))
 
 

@@ -28,6 +28,7 @@ from tests.report.rendered import same_analyses, undrawn
 from tracegen.analysis.measures import BY_KEY
 from tracegen.contract import needs
 from tracegen.contract.check_keys import CHECKED
+from tracegen.contract.details import DETAILS
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
 from tracegen.foreign import faults
@@ -141,6 +142,16 @@ def test_a_detail_that_no_hook_records_is_said_to_be_missing(rows: str) -> None:
     lost = "Not recorded: reads of model files by llama.cpp, because hooks do not fit this llama.cpp."
     assert {context.refusal(part.needs) for part in catalogue.FIGURES} == {"", lost}
     assert [part.key for part in catalogue.FIGURES if context.refusal(part.needs)] == [EXPLICIT_READS.key]
+
+
+@pytest.mark.parametrize("detail", DETAILS)
+def test_a_lost_detail_is_noted_where_it_concerns_a_figure(detail: str) -> None:
+    context = Context(with_facts(run_with(()), trace=dict(not_hooked=[detail])), tables())
+    noted = {part.key for part in catalogue.FIGURES if "Not recorded: " in context.noted(part.needs)}
+    refused = {part.key for part in catalogue.FIGURES if context.refusal(part.needs)}
+    concerned = {"copies": "time", "states": "footprint", "work": "buffers"}.get(detail)
+    assert bool(noted) == (concerned is not None) and (concerned in (None, "time") or concerned in noted)
+    assert refused == {"reads": {"explicit-reads"}, "states": {"prompts", "prompt-slots"}}.get(detail, set())
 
 
 def test_every_check_that_can_fail_forbids_something() -> None:

@@ -346,6 +346,11 @@ class Trace(Record):
     overhead_share: float | None = None
     between_passes_share: float | None = None
 
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The details (details.py) whose hooks do not fit the llama.cpp that ran."""
+        return self.not_hooked or ()
+
 
 @dataclass(frozen=True, eq=False)
 class Source(Record):

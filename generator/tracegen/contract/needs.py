@@ -57,6 +57,7 @@ CHOSEN = Need(
     "which experts tokens chose was not recorded, so that their bytes would count as 0", (), (Key.EXPERTS_WHOLE,)
 )
 ALL_BUFFERS = Need("buffers are missing from the log, so that no sum is that of the run", (), (Key.BUFFERS_WHOLE,))
+STATES = Need("a prompt whose state was restored looks like one that was kept in its slot", (), detail="states")
 ALL_OPS = Need("a graph of some operations is not the graph that ran", (Key.GRAPHS_JOINED,))
 READS = Need("reads of the program are missing", (Key.READS,), detail="reads")
 FOOTPRINT = Need("what memory is made of is not all that the process holds", (), (Key.FOOTPRINT,))
@@ -83,8 +84,14 @@ NOTED_ABOVE_TIMES = (Key.OP_TIMES, Key.INTERFERENCE, Key.NOT_STOPPED, Key.EVEN_T
 NOTED_IN_CAPTIONS: Mapping[Key, tuple[Need, ...]] = {
     Key.PASS_KINDS: (KINDS,),
     Key.TRACE_COMPLETE: (WHOLE,),
-    Key.HOOKS: (COST, FOOTPRINT),  # copies count as other time, states as other memory
     Key.BUFFERS_BALANCE: (BALANCE,),
     Key.EXPERTS_PROMPT: (CHOSEN,),
     Key.OPERANDS_WHOLE: (CHOSEN,),
+}
+# Where hooks of a detail (details.py) do not fit llama.cpp, these figures say so: copies count as other time then,
+# states as other memory, and the CPU's work memory as none.
+LOST_IN: Mapping[str, tuple[Need, ...]] = {
+    "copies": (COST,),
+    "states": (FOOTPRINT,),
+    "work": (ALL_BUFFERS, FOOTPRINT),
 }

@@ -150,6 +150,27 @@ def test_a_detail_that_does_not_fit_is_left_out_whole(
     assert {**content_of(tree), hook.file: b""} == {**before, hook.file: b""}
 
 
+def test_a_detail_that_does_not_fit_any_more_is_not_hooked_whole(tree: Path) -> None:
+    """A merge may take an anchor away with our line beside it: what is recorded would not be what HOOKED says."""
+    hook_tree(tree, NATIVE)
+    (read,) = (hook for hook in LISTED if hook.detail == "reads")
+    text = (tree / read.file).read_text().splitlines()
+    gone = {read.insert.strip(), *read.anchors}
+    (tree / read.file).write_text("\n".join([*(line for line in text if line.strip() not in gone), ""]))
+    plan = plan_hooks(tree, NATIVE)
+    assert plan.state == "hooked in part" and set(plan.without) == {"reads"}
+    assert parse_record(tree / RECORD, (hook_tree(tree, NATIVE), (tree / RECORD).read_bytes())[1]).without == ("reads",)
+
+
+def test_a_line_of_the_users_that_is_a_hook_which_does_not_fit_stays(tree: Path) -> None:
+    (sampled,) = (hook for hook in LISTED if hook.insert.startswith("TENSOR_TRACE_SAMPLED"))
+    (tree / sampled.file).write_text(f"{sampled.insert}\n")
+    before = content_of(tree)
+    assert set(hook_tree(tree, NATIVE).without) == {"sampled"}
+    carry_out(plan_reverse(tree))
+    assert content_of(tree) == before
+
+
 def test_a_llama_cpp_without_that_program_is_hooked_without_its_tokens(tree: Path) -> None:
     shutil.rmtree(tree / "tools/completion")
     assert set(hook_tree(tree, NATIVE).without) == {"sampled"}

@@ -28,10 +28,10 @@ def command() -> None:
 @click.option("--check", is_flag=True, help="Change nothing, and print what would change.")
 @click.option("--reverse", is_flag=True, help="Remove the hooks, and restore the files byte for byte.")
 def hook(tree: Path, check: bool, reverse: bool) -> int:
-    """Insert the hooks into a source tree, all or none, or update the hooks in it.
+    """Insert the hooks into a source tree, or update the hooks in it.
 
-    A hook that only adds detail, such as copies between backends, is left out where it does not fit. What is not
-    recorded then is printed here, and said in the checks of each run.
+    All must fit, or nothing is changed; except those that only add detail, such as copies between backends, which are
+    left out where they do not fit. What is not recorded then is printed here, and said in the checks of each run.
 
     With --check the exit code is 0 when the tree has these hooks, 1 when hooking would change it, 2 when it cannot be
     hooked.

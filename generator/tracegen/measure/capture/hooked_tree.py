@@ -1,4 +1,4 @@
-"""Hooks a source tree of llama.cpp in place: plans the changes, makes all or none, and can reverse them exactly.
+"""Hooks a source tree of llama.cpp in place: plans the changes, makes all or none, and can reverse them.
 
 All hooks must fit, but those of a detail: where one of these does not, the tree is hooked without that detail. In a
 tree that has a ggml but no llama.cpp (such as whisper.cpp) only the hooks in ggml are inserted.
@@ -11,7 +11,7 @@ of an older one.
 import contextlib
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -88,7 +88,7 @@ def plan_hooks(tree: Path, native: Path) -> Plan:
     net = Plan(tree, "", (*undo, *redo), record, plain).net()
     stale = {change.file for change in net if change.before != change.after and change.file != RECORD}
     version = hooks_version(native)
-    state = _state(record, version, stale)
+    state = _state(record, version, stale, without)
     if state == "hooked":
         return Plan(tree, state, (), record, plain, without)
     unhooked = {change.file: change.before for change in redo if not change.own and change.before is not None}
@@ -99,9 +99,9 @@ def plan_hooks(tree: Path, native: Path) -> Plan:
         stale.update(unhooked)
     *undo, old = undo or [Change(RECORD, None, None)]
     steps = (*undo, Change(RECORD, old.before, new_record.text().encode()), *redo)
-    chosen = [c for c in steps if (c.file in stale or c.file == RECORD) and c.before != c.after]
-    _must_be_writable(tree, chosen)
-    return Plan(tree, state, tuple(chosen), record, plain, without)
+    changes = [c for c in steps if (c.file in stale or c.file == RECORD) and c.before != c.after]
+    _must_be_writable(tree, changes)
+    return Plan(tree, state, tuple(changes), record, plain, without)
 
 
 def plan_reverse(tree: Path) -> Plan:
@@ -148,12 +148,12 @@ def hook_tree(tree: Path, native: Path) -> Plan:
     return plan
 
 
-def _state(record: Record | None, version: str, stale: set[str]) -> str:
+def _state(record: Record | None, version: str, stale: set[str], without: Collection[str]) -> str:
     if record is None:
         return "not hooked"
     if record.hooks != version:
         return "hooked by other hooks"
-    return "hooked in part" if stale else "hooked"
+    return "hooked in part" if stale or set(record.without) != set(without) else "hooked"
 
 
 def _undo(tree: Path) -> tuple[Record | None, list[Change]]:
@@ -173,6 +173,7 @@ def _undo(tree: Path) -> tuple[Record | None, list[Change]]:
     record = parse_record(tree / RECORD, text)
     listed = _read(tree, LIST)
     hooks = parse_hooks(listed.decode()) if listed is not None else ()
+    hooks = tuple(hook for hook in hooks if hook.detail not in record.without)  # a line of these is not ours
     undo = []
     for file in dict.fromkeys(hook.file for hook in hooks):
         content = _read(tree, file)

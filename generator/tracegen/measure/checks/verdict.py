@@ -67,7 +67,7 @@ def _unchanged(e: Evidence) -> Check:
 def _hooks(e: Evidence) -> Check:
     """Which details are not recorded, because their hooks do not fit the llama.cpp that ran."""
     finding = f"without {in_words(tuple(e.trace['not_hooked']))}"
-    why = "`tracegen llama-cpp hook --check` says which line of llama.cpp they need"
+    why = "`tracegen llama-cpp hook DIR --check` says which line of llama.cpp they need"
     return check(Key.HOOKS, "warning", finding, why)
 
 

@@ -10,7 +10,7 @@ from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.passes import OUTSIDE
 from tracegen.contract.details import in_words
 from tracegen.contract.model import Check
-from tracegen.contract.needs import NOTED_ABOVE_TIMES, NOTED_IN_CAPTIONS, Need
+from tracegen.contract.needs import LOST_IN, NOTED_ABOVE_TIMES, NOTED_IN_CAPTIONS, Need
 from tracegen.contract.quantities import counted, printable
 from tracegen.report.words import sentences
 
@@ -116,7 +116,7 @@ class Context(Analyses):
         how = {"failed": "failed", "warning": "warned"}
         refused = [f"Not drawn: the check “{c.title}” {how[c.state]} ({c.found}; limit {c.limit})." for c in broken]
         reasons = dict.fromkeys(of[c.key] for c in broken)
-        lost = tuple(need.detail for need in needed if need.detail in (self.facts.trace.not_hooked or ()))
+        lost = tuple(need.detail for need in needed if need.detail in self.facts.trace.lost)
         if lost:
             refused.append(f"Not recorded: {in_words(lost)}, because hooks do not fit this llama.cpp.")
         return " ".join([*refused, *(f"{why[:1].upper()}{why[1:]}." for why in reasons)])
@@ -128,10 +128,12 @@ class Context(Analyses):
         return [check for check in self.run.checks if (check.state, check.key) in of]
 
     def noted(self, needed: Sequence[Need]) -> str:
-        """The sentences of a caption about checks that warned; empty when none concerns the figure."""
+        """Sentences of a caption about checks that warned and details that are lost; empty when none concerns it."""
         of = {key for key, concerned in NOTED_IN_CAPTIONS.items() if any(need in needed for need in concerned)}
         warned = [c for c in self.run.checks if c.state == "warning" and c.key in of]
-        return "".join(f" {c.title}: {c.found} (limit: {c.limit})." for c in warned)
+        lost = [of for of in self.facts.trace.lost if any(need in needed for need in LOST_IN.get(of, ()))]
+        missing = f" Not recorded: {in_words(tuple(lost))}." if lost else ""
+        return "".join(f" {c.title}: {c.found} (limit: {c.limit})." for c in warned) + missing
 
 
 def _listed(names: pd.Series) -> str:

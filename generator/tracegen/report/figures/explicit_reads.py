@@ -10,7 +10,7 @@ from tracegen.report.figures.figure import Rows, Table, When
 
 READ = When(
     "a run whose program read a model file itself, or whose reads are not hooked",
-    lambda context: len(context.tables["reads"]) > 0 or "reads" in (context.facts.trace.not_hooked or ()),
+    lambda context: len(context.tables["reads"]) > 0 or "reads" in context.facts.trace.lost,
 )
 
 

@@ -24,7 +24,7 @@ LAY: Mapping[str, str] = {
 
 
 SEVERAL = When("a run that computed two prompts or more", lambda context: len(context.prompts) > 1)
-NEEDED = (needs.EVIDENCE, needs.WHOLE, needs.KINDS)
+NEEDED = (needs.EVIDENCE, needs.WHOLE, needs.KINDS, needs.STATES)
 CODE = "data = served.served(run.tables)"
 
 

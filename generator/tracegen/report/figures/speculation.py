@@ -8,7 +8,9 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, When
 
-VERIFIED = When("a run that verified drafted tokens", lambda context: bool(context.rounds["n_gained"].notna().any()))
+VERIFIED = When(
+    "a run that verified drafted tokens", lambda context: speculation.accepted_share(context.rounds) is not None
+)
 
 
 def _content(context: Context) -> Rows:
@@ -23,7 +25,7 @@ def _content(context: Context) -> Rows:
             Amount(token_ns, "ns", "a token"),
             Amount(accepted, "share", "of the drafted tokens accepted"),
         ),
-        caption="Verifying and drafting: medians. A token: the time from one batch to the next, which has both and "
+        caption="Verifying and drafting: means. A token: the time from one batch to the next, which has both and "
         "what the program does between them, by the tokens gained. "
         f"n = {q.counted(len(known), 'batch', 'batches')}.{unknown}",
         data=table,

@@ -17,11 +17,12 @@ def findings(context: Context) -> Iterator[Finding]:
     if context.refusal(SPECULATION.needs) or not VERIFIED.holds(context):
         return
     table = context.rounds.dropna(subset=["n_gained"])
+    drafted = table[table["n_drafted"].gt(0).to_numpy(bool)]
     token_ns, accepted = speculation.token_ns(table), speculation.accepted_share(table)
     if token_ns is None or accepted is None:
         return
     whole = int(table["round_ns"].sum())
-    tokens, gained = float(table["n_drafted"].mean() + 1), float(table["n_gained"].mean())
+    tokens, gained = float(drafted["n_drafted"].mean() + 1), float(drafted["n_gained"].mean())
     token, of_drafted = Amount(token_ns, "ns"), Amount(accepted, "share")
     drafting, verifying = (Amount(int(table[f"{part}_ns"].sum()) / whole, "share") for part in ("draft", "verify"))
     some = f"{of_drafted.text} of the drafted ones are" if accepted else "none of the drafted ones is"
@@ -30,8 +31,8 @@ def findings(context: Context) -> Iterator[Finding]:
         f"Verifying takes {verifying.text} of this time, drafting {drafting.text}."
     )
     used = context.facts.model.n_experts_used
-    if used and table["experts"].notna().any():
-        text += f" A batch chooses {table['experts'].mean():.1f} experts of a layer, a single token {q.count(used)}."
+    if used and drafted["experts"].notna().any():
+        text += f" A batch chooses {drafted['experts'].mean():.1f} experts of a layer, a single token {q.count(used)}."
     least, most = speculation.alone_ns(table)
     share = whole / max(int(context.measured["duration_ns"].sum()), whole)
     yield Finding(
@@ -48,7 +49,12 @@ def findings(context: Context) -> Iterator[Finding]:
 
 def _without(token_ns: float, least_ns: float, most_ns: float) -> str:
     """How long a token would take without drafts, and what follows."""
+    at = "" if least_ns == most_ns else "at most "
     if token_ns > most_ns:
-        return f"Without drafts a token would take at most {q.duration(most_ns)}: here drafts make tokens slower."
+        return f"Without drafts a token would take {at}{q.duration(most_ns)}: here drafts make tokens slower."
+    if least_ns == most_ns:
+        return (
+            f"Without drafts a token would take {q.duration(most_ns)}, as steps without any do: drafts make it faster."
+        )
     between = f"between {q.duration(least_ns)} and {q.duration(most_ns)}"
     return f"Without drafts a token would take {between}; a run without them says whether they make tokens faster."

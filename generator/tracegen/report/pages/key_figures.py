@@ -69,7 +69,9 @@ def key_figures(context: Context) -> list[KeyFigure]:
     drafted = measures.value("drafted_token_ns", context).value is not None
     for key, note_of in _SHOWN.items():
         found = measures.value(key, context)
-        if found.value is None and (found.key in measures.OF_SOME_RUNS or (found.phase == "generate" and drafted)):
+        if key.endswith("_per_pass") and context.embeddings is None:
+            continue
+        if found.value is None and (key == "drafted_token_ns" or (found.phase == "generate" and drafted)):
             continue
         text = text_of(context, found)
         note = _refused(context, found) or _WHY_NONE.get(text) or note_of(context)
@@ -104,9 +106,8 @@ def _of_speed(context: Context) -> str:
 
 def _of_drafts(context: Context) -> str:
     accepted = text_of(context, measures.value("accepted_share", context))
-    return (
-        f"{q.counted(len(context.rounds), 'verified batch', 'verified batches')}; {accepted} of drafted tokens accepted"
-    )
+    n = int(context.rounds["n_gained"].notna().sum())
+    return f"{q.counted(n, 'verified batch', 'verified batches')}; {accepted} of drafted tokens accepted"
 
 
 def _of_prompt(context: Context) -> str:
