@@ -133,9 +133,9 @@ def test_the_tree_comes_back_and_one_missing_anchor_leaves_it_so(hooked_ggml: Ma
     shutil.copytree(hooked_ggml.build.source, tree)
     carry_out(plan_reverse(tree))
     assert hashes_of(tree) == hooked_ggml.before
-    file = tree / "ggml/src/ggml-cpu/ggml-cpu.cpp"
-    file.write_text(file.read_text().replace("cpu_ctx->work_size = cplan.work_size;", "cpu_ctx->size = cplan.size;"))
+    file = tree / "ggml/src/ggml-cpu/ggml-cpu.c"
+    file.write_text(file.read_text().replace('#include "ggml-cpu-impl.h"', '#include "ggml-cpu-own.h"'))
     before = hashes_of(tree)
-    with pytest.raises(SettingsError, match=r"ggml-cpu\.cpp: the line 'cpu_ctx->work_size = cplan\.work_size;'"):
+    with pytest.raises(SettingsError, match=r"ggml-cpu\.c: the line '#include \"ggml-cpu-impl\.h\"' is missing"):
         hook_tree(tree, NATIVE)
     assert hashes_of(tree) == before and plan_hooks(hooked_ggml.build.source, NATIVE).state == "hooked"
