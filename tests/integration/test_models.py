@@ -69,6 +69,7 @@ class Case:
         ]
 
 
+TYPES = ("Q4_0", "Q8_0", "Q4_K", "Q6_K", "IQ4_XS", "TQ2_0", "Q1_0", "MXFP4", "NVFP4")
 CASES = {
     "llama": Case(random_models.LLAMA),
     "qwen2": Case(random_models.QWEN2, "Q8_0"),
@@ -85,7 +86,7 @@ CASES = {
     "gemma4": Case(random_models.GEMMA4, "Q8_0", unplaced=frozenset({"MUL"})),  # scales what a layer hands on
     "rwkv6": Case(random_models.RWKV6, "Q8_0"),
     "rwkv7": Case(random_models.RWKV7, "Q8_0"),
-    **{f"llama-{dtype}": Case(random_models.LLAMA, dtype) for dtype in ("Q4_0", "Q8_0", "Q4_K", "Q6_K", "MXFP4")},
+    **{f"llama-{dtype}": Case(random_models.LLAMA, dtype) for dtype in TYPES},
     "llama-k-quants": Case(random_models.LLAMA, "Q4_K", K_QUANTS),
     "quantised-kv-cache": Case(random_models.LLAMA, flags=("-ctk", "q8_0", "-ctv", "q8_0")),
     "lora": Case(random_models.LLAMA, "Q8_0", lora=("attention_q", "ffn_down")),

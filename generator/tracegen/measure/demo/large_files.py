@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]  # bytes done, bytes in all
 UNWRITTEN = 256 << 20  # bytes that may wait for the disk in the page cache
 PIECE = 16 << 20  # bytes of a tensor that are in memory at a time, at most
 
-# where the scales (f16) of a block lie, in bytes; the block of MXFP4 begins with an exponent instead
+# where the scales (f16) of a block lie, in bytes; blocks of MXFP4 and NVFP4 begin with exponents instead
 _SCALES = {
     "Q4_0": (0,),
     "Q8_0": (0,),
@@ -32,9 +32,14 @@ _SCALES = {
     "Q5_K": (0, 2),
     "Q6_K": (208,),
     "MXFP4": (),
+    "NVFP4": (),
+    "IQ4_XS": (0,),
+    "TQ2_0": (64,),
+    "Q1_0": (0,),
 }
 _LARGEST = 0.1  # of floats
-_EXPONENT = 127 - 6  # of MXFP4 blocks: values of at most 6 / 64
+# The exponent of MXFP4 blocks, and the four of NVFP4 blocks (UE4M3): values of at most 6 / 64.
+_EXPONENTS = {"MXFP4": (1, 127 - 6), "NVFP4": (4, 1 << 3)}
 
 
 def write_random_model(
@@ -148,8 +153,8 @@ def _blocks(dtype: str, n: int, size: int, source: np.random.PCG64) -> NDArray[n
         values = halves * np.float32(_LARGEST / 32768)
         return values.astype(np.float32 if dtype == "F32" else np.float16)
     blocks = random_bytes(source, n * size).reshape(n, size)
-    if dtype == "MXFP4":
-        blocks[:, 0] = _EXPONENT
+    n_exponents, exponent = _EXPONENTS.get(dtype, (0, 0))
+    blocks[:, :n_exponents] = exponent
     for place in _SCALES[dtype]:
         blocks[:, place : place + 2] = np.array([2**-10], np.float16).view(np.uint8)
     return blocks
