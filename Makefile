@@ -72,7 +72,7 @@ aarch64: $(VENV)/ready ## the tracer's tests and a traced model on an emulated p
 	@$(BIN)/python -m tests.aarch64
 	@$(BIN)/python -m pytest tests/integration/test_aarch64.py
 
-macos: $(VENV)/ready ## compile and link the tracer and llama.cpp for macOS, which runs none of it (installs zig)
+macos: $(VENV)/ready ## compile and link the tracer and llama.cpp for macOS; none of it is run (installs zig)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[wheel]" --no-build-isolation
 	@$(BIN)/python -m tests.macos
 

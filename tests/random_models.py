@@ -391,8 +391,7 @@ def _gemma4_layer(head: int, cached: bool) -> tuple[Weight, ...]:
     """A layer with heads of this size; the last ones take keys and values of earlier ones."""
     q, kv = 4 * head, 2 * head
     weights = (*norms(head, "attn_q_norm", "attn_k_norm"), *attention(64, q, kv), *_GEMMA4, *_GEMMA4_EXPERTS)
-    of_keys = () if cached else ("attn_k.", "attn_v.", "attn_k_norm.")
-    return tuple(weight for weight in weights if not weight.name.startswith(of_keys or ("-",)))
+    return tuple(of for of in weights if cached or not of.name.startswith(("attn_k.", "attn_v.", "attn_k_norm.")))
 
 
 GEMMA4 = Architecture(

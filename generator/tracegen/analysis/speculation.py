@@ -6,7 +6,7 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.passes import measured
 
-LEAST_ALONE = 3  # rounds without drafts: so many say what a token takes then
+LEAST_SINGLE = 3  # rounds without drafts: so many say what a token takes then
 COLUMNS = {
     "pass_id": "int32",
     "n_drafted": "int64",
@@ -85,18 +85,20 @@ def accepted_share(table: pd.DataFrame) -> float | None:
     return float((known["n_gained"] - 1).sum() / drafted) if drafted else None
 
 
-def alone_ns(table: pd.DataFrame) -> tuple[float, float]:
+def single_ns(table: pd.DataFrame) -> float | None:
+    """How long steps of one token took that had no draft, without what drafting took: mean; None with too few."""
+    single = table.dropna(subset=["n_gained"])
+    single = single[single["n_drafted"].eq(0).to_numpy(bool)]
+    return float((single["round_ns"] - single["draft_ns"]).mean()) if len(single) >= LEAST_SINGLE else None
+
+
+def bounds_ns(table: pd.DataFrame) -> tuple[float, float]:
     """How long a token would take without drafts, at least and at most: means over the rounds whose gain is known.
 
-    Rounds without drafts say it, where there are some. Else at most as long as a round without drafting, because a
-    batch of one token takes no longer than a larger one; and at least as long as verifying takes for each token of a
-    batch, because larger batches share what they read.
+    At most as long as a round without drafting: a batch of one token takes no longer than a larger one. At least as
+    long as verifying takes for each token of a batch: larger batches share what they read.
     """
     known = table.dropna(subset=["n_gained"])
-    single = known[known["n_drafted"].eq(0).to_numpy(bool)]
-    if len(single) >= LEAST_ALONE:
-        mean = float((single["round_ns"] - single["draft_ns"]).mean())
-        return mean, mean
     least = known["verify_ns"].sum() / (known["n_drafted"] + 1).sum()
     return float(least), float((known["round_ns"] - known["draft_ns"]).mean())
 

@@ -9,7 +9,6 @@ from tracegen.analysis.remedies.found import remedies
 from tracegen.contract import needs
 from tracegen.report.figures.caches import CACHE_RATES
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.speculation import SPECULATION
 from tracegen.report.figures.tensors import TENSOR_GROUPS
 from tracegen.report.findings import causes, failed, found, growth, served
 from tracegen.report.findings.finding import Finding
@@ -63,8 +62,8 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
     said = [lead.text]
     said += [other.text for other in rest if (other.part.key, other.scope) == AFTER.get(lead.kind)]
     said = [*(text for text in _first(context) if text not in said), *said]
-    drafted = lead.part is SPECULATION  # its time is of no phase that has causes
-    of = Conclusion() if drafted else conclusion(context, "prompt" if lead.scope == "prompt" else context.phase)
+    of_no_phase = lead.kind == "time" and lead.scope == "measured passes"  # then no causes are known of it
+    of = Conclusion() if of_no_phase else conclusion(context, "prompt" if lead.scope == "prompt" else context.phase)
     reasons, disturbed = [lead.otherwise] if lead.otherwise and not of.advice else [], False
     if of.phase is not None and lead.kind in ("waiting", "time"):
         reasons += [why for why in causes.sentences(context, of.phase, of.causes) if why not in said]

@@ -44,7 +44,7 @@ def answer(context: Context) -> Finding | None:
     asked = _asked(context)
     found = _of_kinds(context, [find for find, kinds in KINDS.items() if asked in kinds])
     if not any(f.kind == asked for f in found):
-        found = _of_kinds(context, (waiting.findings, computing.findings, speculation.findings))
+        found = _of_kinds(context, [find for find, kinds in KINDS.items() if "time" in kinds])
         if not any(f.kind == "time" or (f.kind == "waiting" and f.effect >= WAITS) for f in found):
             found = _of_kinds(context, KINDS)
     return next(iter(ordered(found, asked)), None)

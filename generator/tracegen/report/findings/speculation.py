@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
+import pandas as pd
+
 from tracegen.analysis import speculation
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.speculation import SPECULATION, VERIFIED
+from tracegen.report.figures.speculation import SPECULATION
 from tracegen.report.findings.finding import Finding
 
 MOSTLY = 0.5  # of the time of measured passes
@@ -14,7 +16,7 @@ MOSTLY = 0.5  # of the time of measured passes
 
 def findings(context: Context) -> Iterator[Finding]:
     """How long a token takes, what a batch gains, and where drafts make tokens slower, that."""
-    if context.refusal(SPECULATION.needs) or not VERIFIED.holds(context):
+    if context.refusal(SPECULATION.needs):
         return
     table = context.rounds.dropna(subset=["n_gained"])
     drafted = table[table["n_drafted"].gt(0).to_numpy(bool)]
@@ -33,7 +35,6 @@ def findings(context: Context) -> Iterator[Finding]:
     used = context.facts.model.n_experts_used
     if used and drafted["experts"].notna().any():
         text += f" A batch chooses {drafted['experts'].mean():.1f} experts of a layer, a single token {q.count(used)}."
-    least, most = speculation.alone_ns(table)
     share = whole / max(int(context.measured["duration_ns"].sum()), whole)
     yield Finding(
         kind="time",
@@ -43,18 +44,17 @@ def findings(context: Context) -> Iterator[Finding]:
         population=q.counted(len(table), "verified batch", "verified batches"),
         effect=1.0 if share >= MOSTLY else share,  # of most of a run it explains all
         part=SPECULATION,
-        otherwise=_without(token_ns, least, most),
+        otherwise=_without(token_ns, table),
     )
 
 
-def _without(token_ns: float, least_ns: float, most_ns: float) -> str:
+def _without(token_ns: float, table: pd.DataFrame) -> str:
     """How long a token would take without drafts, and what follows."""
-    at = "" if least_ns == most_ns else "at most "
-    if token_ns > most_ns:
-        return f"Without drafts a token would take {at}{q.duration(most_ns)}: here drafts make tokens slower."
-    if least_ns == most_ns:
-        return (
-            f"Without drafts a token would take {q.duration(most_ns)}, as steps without any do: drafts make it faster."
-        )
-    between = f"between {q.duration(least_ns)} and {q.duration(most_ns)}"
+    single, (least, most) = speculation.single_ns(table), speculation.bounds_ns(table)
+    if single is not None:
+        makes = "slower" if token_ns > single else "faster"
+        return f"Steps without drafts take {q.duration(single)}: drafts make tokens {makes} here."
+    if token_ns > most:
+        return f"Without drafts a token would take at most {q.duration(most)}: drafts make tokens slower here."
+    between = f"between {q.duration(least)} and {q.duration(most)}"
     return f"Without drafts a token would take {between}; a run without them says whether they make tokens faster."
