@@ -63,7 +63,7 @@ def facts_of(trace: ForeignTrace, model: Model | None, document: Mapping[str, An
             "left_out": [],
             **trace.facts,
             "routing": bool(len(trace.tables["routing"])),
-            "spans": False,
+            "spans": bool(len(trace.tables["device_ops"])),
         },
         "settings": {},
         "command": [],

@@ -7,6 +7,7 @@ from pathlib import Path
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TraceFormatError, os_errors
 from tracegen.foreign import dot, ggmlviz, memory_map, older_json
 from tracegen.foreign.json_text import parse_json
+from tracegen.foreign.profilers import nsys, opencl, scheduler
 from tracegen.foreign.source import SourceFile, opened
 from tracegen.foreign.tensor_trace.layouts import LAYOUTS, SAMPLE, layout_of
 
@@ -14,20 +15,24 @@ HEAD = LAYOUTS[-1].size_bytes * SAMPLE  # bytes that decide what a file is
 LARGEST_TEXT = 1 << 30  # bytes of a file that is read at once
 MOST_FILES = 20_000
 GGUF_MAGIC = b"GGUF"
-# What a file can be, in words. The first three are traces, the others lie beside one.
+# What a file can be, in words. The first six are traces, the others lie beside one.
 ROLES: Mapping[str, str] = {
     "tensor_trace": "tensor_trace.bin",
     "ggmlviz": ".ggmlviz",
     "trace_json": "exported trace (JSON)",
+    "opencl": "cl_profiling.csv of the OpenCL backend",
+    "scheduler": "profile of ggml's scheduler (JSON)",
+    "nsys": "export of Nsight Systems (SQLite)",
     "dot": "dump of a graph (DOT)",
     "graph_json": "exported graph (JSON)",
     "map_csv": "list of tensors (CSV of gguf-dump)",
     "map_json": "memory map (JSON)",
     "buffers": "log of buffers",
     "settings": "settings.json",
+    "opencl_events": "cl_trace.json of the OpenCL backend",
     "gguf": "model (GGUF)",
 }
-TRACES = ("tensor_trace", "ggmlviz", "trace_json")
+TRACES = ("tensor_trace", "ggmlviz", "trace_json", "opencl", "scheduler", "nsys")
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,12 @@ def role_of(file: SourceFile) -> str | None:
         return "gguf"
     if ggmlviz.looks_like(head):
         return "ggmlviz"
+    if nsys.looks_like(head):
+        return "nsys"
+    if opencl.looks_like(head):
+        return "opencl"
+    if opencl.looks_like_events(head):
+        return "opencl_events"
     if dot.looks_like(head):
         return "dot"
     if memory_map.looks_like_csv(head):
@@ -69,6 +80,8 @@ def _json_role(file: SourceFile, head: bytes) -> str | None:
     document = parse_json(file.name, whole(file))
     if older_json.is_trace(document):
         return "trace_json"
+    if scheduler.looks_like(document):
+        return "scheduler"
     if older_json.is_graph(document):
         return "graph_json"
     if memory_map.is_map(document):

@@ -11,6 +11,8 @@ from tracegen.foreign.companions import Companions
 from tracegen.foreign.folder import Found, whole
 from tracegen.foreign.json_text import parse_json
 from tracegen.foreign.ops import OpTrace
+from tracegen.foreign.profilers import nsys, opencl, scheduler
+from tracegen.foreign.profilers.profile import Profile, tables_of
 from tracegen.foreign.restore import restore
 from tracegen.foreign.selection import Import
 from tracegen.foreign.source import opened
@@ -28,9 +30,11 @@ def read_trace(wanted: Import, paths: Mapping[Found, Path], progress: Progress) 
     Raises TraceFormatError.
     """
     name = wanted.trace[0].path.name
-    if wanted.role == "ggmlviz":
-        with opened(paths[wanted.trace[0]]) as file:
-            trace = ggmlviz.read(name, whole(file), op_table=wanted.op_table)
+    if wanted.role in ("ggmlviz", *_PROFILES):
+        if wanted.role == "ggmlviz":
+            trace = ggmlviz.read(name, _bytes(paths[wanted.trace[0]]), op_table=wanted.op_table)
+        else:
+            trace = tables_of(name, _PROFILES[wanted.role](name, wanted, paths))
         unused = ["model: such a trace names no weights, so that no place of theirs is known"] if wanted.model else []
         return replace(trace, facts={**trace.facts, "left_out": [*wanted.ignored, *unused]})
     companions, broken = _companions(wanted, paths)
@@ -41,6 +45,27 @@ def read_trace(wanted: Import, paths: Mapping[Found, Path], progress: Progress) 
             records = read_records(file, lambda done, total: progress.update(done, total, BYTES))
         trace = restore(name, ops_of(name, records), companions, cut_at=records.cut_at, n_later=records.n_later)
     return replace(trace, facts={**trace.facts, "left_out": [*wanted.ignored, *broken]})
+
+
+def _bytes(path: Path) -> bytes:
+    with opened(path) as file:
+        return whole(file)
+
+
+def _opencl(name: str, wanted: Import, paths: Mapping[Found, Path]) -> Profile:
+    events = [_bytes(paths[found]) for found in wanted.beside if found.role == "opencl_events"]
+    return opencl.read(name, _bytes(paths[wanted.trace[0]]), events[0] if events else None)
+
+
+def _scheduler(name: str, wanted: Import, paths: Mapping[Found, Path]) -> Profile:
+    return scheduler.read(name, parse_json(name, _bytes(paths[wanted.trace[0]])))
+
+
+def _nsys(name: str, wanted: Import, paths: Mapping[Found, Path]) -> Profile:
+    return nsys.read(name, paths[wanted.trace[0]])
+
+
+_PROFILES = {"opencl": _opencl, "scheduler": _scheduler, "nsys": _nsys}
 
 
 def _json_trace(wanted: Import, paths: Mapping[Found, Path]) -> OpTrace:

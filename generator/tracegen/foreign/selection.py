@@ -85,11 +85,12 @@ def found_in(
 
 
 def _one_each(beside: Sequence[Found]) -> tuple[list[Found], list[str]]:
-    """One log of buffers, one list of tensors; all dumps of graphs. What is left out is said."""
+    """One log of buffers, one list of tensors, one of events; all dumps of graphs. What is left out is said."""
     kept, left = [], []
     of: dict[str, Found] = {}
     for found in beside:
-        group = {"map_json": "map", "map_csv": "map", "buffers": "buffers"}.get(found.role)
+        groups = {"map_json": "map", "map_csv": "map", "buffers": "buffers", "opencl_events": "opencl_events"}
+        group = groups.get(found.role)
         if found.role == "settings":
             left.append(f"{found.path.name}: settings of an experiment; `temp_files` and paths of it mean nothing here")
         if group is None or group not in of:

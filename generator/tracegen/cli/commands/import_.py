@@ -16,6 +16,9 @@ FORMATS = {
     "tensor_trace": "tensor_trace.bin with 64, 128, 256 or 1,024 bytes a record",
     "ggmlviz": "a .ggmlviz file of ggml-viz",
     "trace_json": "the exported JSON of the older tools",
+    "opencl": "cl_profiling.csv of llama.cpp's OpenCL backend",
+    "scheduler": "the JSON of the proposed profiler of ggml's scheduler (#21160)",
+    "nsys": "the SQLite export of Nsight Systems",
 }
 OP_TABLES = ("2025-07", "2026-01", "2026-11")
 

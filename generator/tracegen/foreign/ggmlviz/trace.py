@@ -10,7 +10,7 @@ from tracegen.contract.arrays import nullable
 from tracegen.foreign.faults import checks_of
 from tracegen.foreign.ggmlviz.events import MAGIC, VERSION, counts_by_type, decode
 from tracegen.foreign.ggmlviz.findings import Found, figures_of, find
-from tracegen.foreign.ggmlviz.graph_tables import Nodes, graph_tables
+from tracegen.foreign.sequences import Nodes, graph_tables
 from tracegen.foreign.trace import ForeignTrace
 
 _EXECUTED, _NOOP = (contract.OP_STATES.index(state) for state in ("executed", "noop"))

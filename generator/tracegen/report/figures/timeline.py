@@ -4,12 +4,12 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.analysis import passes, timeline
+from tracegen.analysis import device_ops, passes, timeline
 from tracegen.charts import timeline as timeline_chart
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
-from tracegen.report.figures.context import Context
+from tracegen.report.figures.context import MOST_NAMED, Context
 from tracegen.report.figures.figure import Content, Figure, not_drawn
 from tracegen.report.figures.shared_disk import CONCERNED, read_bytes
 
@@ -68,13 +68,16 @@ def shown_pass(context: Context) -> int | None:
 
 def _content(context: Context, pass_id: int | None = None) -> Content:
     """The threads during the measured pass `pass_id`, by default `shown_pass`."""
-    spans = context.tables["spans"]
+    spans, of_devices = context.tables["spans"], context.tables["device_ops"]
     drawn = shown_pass(context) if pass_id is None else pass_id
-    if drawn is None or drawn not in set(context.measured["pass_id"]) & set(spans["pass_id"]):
+    timed = {*spans["pass_id"], *of_devices["pass_id"]}
+    if drawn is None or drawn not in timed.intersection(context.measured["pass_id"]):
         asked = f"Pass {pass_id} is not a measured pass with times of threads in the trace."
         return not_drawn(no_times(context) if pass_id is None else asked)
     rows, width = timeline.segments(context.tables, drawn)
     label, n = context.labels[drawn], int(rows["thread"].nunique())
+    if not n:
+        return _of_devices(context, drawn, rows, width)
     devices = "".join(f", {q.printable(name)}" for name in sorted(rows["device"].dropna().unique()))
     duration_ns = context.measured.set_index("pass_id")["duration_ns"].get(drawn)
     work, inside, after = _shares(spans[spans["pass_id"] == drawn], duration_ns, n)
@@ -97,6 +100,28 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
         data=rows,
         empty="" if len(rows) else NO_SPANS,
         numbers={"pass_id": drawn},
+    )
+
+
+def _of_devices(context: Context, pass_id: int, rows: pd.DataFrame, width: int) -> Content:
+    """The devices during a pass of a trace that has no times of threads."""
+    took = device_ops.busy_ns(context.tables["device_ops"]).get(pass_id, pd.Series(dtype="int64"))
+    took = took.sort_values(ascending=False, kind="stable")
+    duration_ns = context.measured.set_index("pass_id")["duration_ns"].get(pass_id)
+    names = [q.printable(str(name)) for name in took.index]
+    label = context.labels[pass_id]
+    whole = float(duration_ns) if duration_ns is not None and q.known(duration_ns) else 0.0
+    busy = took[:MOST_NAMED].items() if whole else ()
+    binned = f"Binned to {q.duration(width)}: each bin shows what took most of its time. " if width else ""
+    return Content(
+        title=f"What do the devices do during {label}?",
+        answer=tuple(Amount(ns / whole, "share", f"{q.printable(str(name))} computing") for name, ns in busy),
+        caption=f"Pass {pass_id}, {', '.join(names)}, {q.duration(duration_ns)}; {_chosen(context, None)}Time since "
+        f"the pass began. Colour: component group; blank: the device computes nothing. {binned}",
+        alt=f"Timeline of {q.counted(len(names), 'device')} during {label}.",
+        chart=lambda width: timeline_chart.chart(rows, width=width),
+        data=rows,
+        numbers={"pass_id": pass_id},
     )
 
 

@@ -36,6 +36,7 @@ def timeline(context: Context, assets: Assets) -> dict[str, Any]:
         "shown": shown,
         "note": _note(context, carried),
         "others": context.others,
+        "lane": "thread" if len(context.tables["spans"]) else "device",
         "state": {
             "shown": shown,
             "passes": passes,
@@ -92,16 +93,25 @@ def others_of(context: Context) -> dict[int, list[list[Any]]]:
 
 
 def _parts(context: Context) -> dict[int, list[int]]:
-    """For each pass the share of PARTS in the time of its threads, in thousandths; what is missing lies outside ops."""
+    """For each pass the share of PARTS in the time of its threads, in thousandths; what is missing lies outside ops.
+
+    Of a trace without times of threads, in the time of its devices.
+    """
     ops = context.ops.assign(group=context.ops["component"].astype("object").map(theme.GROUP_OF).fillna("other"))
-    faults = context.tables["spans"].groupby(["pass_id", "node"])["fault_ns"].sum()
+    lanes = context.tables["spans"]
+    if lanes.empty:
+        lanes = device_lanes(context)
+        ops = ops.drop(columns=["work_ns", "barrier_ns", "wait_ns"]).merge(
+            lanes.drop(columns="fault_ns"), on=["pass_id", "node"]
+        )
+    faults = lanes.groupby(["pass_id", "node"])["fault_ns"].sum()
     ops = ops.join(faults, on=["pass_id", "node"]).fillna({"fault_ns": 0})
     ops["computing_ns"] = ops["work_ns"] - ops["fault_ns"]
     work = ops.pivot_table(index="pass_id", columns="group", values="computing_ns", aggfunc="sum", observed=True)
     waits = ops.groupby("pass_id")[["fault_ns", "barrier_ns", "wait_ns"]].sum().set_axis([*WAITING], axis=1)
     sums = work.join(waits).reindex(columns=list(PARTS)).astype("float64").fillna(0)
     passes = context.tables["passes"].set_index("pass_id")
-    threads = context.tables["spans"].groupby("pass_id")["thread"].nunique()
+    threads = lanes.groupby("pass_id")["thread"].nunique()
     others = backends.elsewhere_ns(context.tables["splits"]).reindex(sums.index, fill_value=0)
     sums["other backends"] = others * threads.reindex(sums.index)
     time = (passes["end_ns"] - passes["begin_ns"]).astype("float64").reindex(sums.index) * threads.reindex(sums.index)

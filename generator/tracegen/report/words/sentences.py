@@ -71,7 +71,7 @@ def imported(model: str) -> str:
 
 
 CARE = {
-    "op_times": "An operation’s time is the gap to the next record, not its own",
+    "op_times": "Not all operations have times of their own",
     "interference": "Threads that could run waited for a processor",
     "not_stopped": "Some passes stalled",
     "even_tokens": "Mean and median of the token times differ",
@@ -91,6 +91,7 @@ ADVICE = {
 }
 
 DISTURBED = ("interference", "not_stopped")  # checks that find that threads did not run when they could
+_FOUND = (*DISTURBED, "op_times")  # of which it is said what was found
 
 
 def what_to_do(checks: Sequence[Check]) -> str:
@@ -101,7 +102,7 @@ def what_to_do(checks: Sequence[Check]) -> str:
 
 def with_care(checks: Sequence[Check]) -> str:
     """`Read these times with care: threads that could run waited for a processor (8 % of thread time).`; or empty."""
-    found = {c.key: f" ({c.found.partition(',')[0]})" for c in checks if c.key in DISTURBED and c.found}
+    found = {c.key: f" ({c.found.partition(',')[0]})" for c in checks if c.key in _FOUND and c.found}
     reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}{found.get(c.key, '')}" for c in checks)
     return f"Read these times with care: {reasons}." if checks else ""
 

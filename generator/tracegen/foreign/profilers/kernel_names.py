@@ -1,0 +1,61 @@
+"""Which operation of ggml a kernel computes, by the kernel's name: OpenCL's and CUDA's backends name them alike."""
+
+import re
+from collections.abc import Iterable
+
+# The first pattern that fits counts. A product quantizes its activations first (quantize_q8_1): a part of it.
+_OPS = tuple(
+    (re.compile(pattern), op)
+    for pattern, op in (
+        (r"mul_(mat|mm|mv|vec)\w*_id|moe_gemm|gemm_moe|gemv_moe", "MUL_MAT_ID"),
+        (r"mul_mat|mul_mm|mul_mv|gemm|gemv|quantize_(mmq_)?q8_1|mmq|convert_unary|dequantize", "MUL_MAT"),
+        (r"flash_attn|fattn", "FLASH_ATTN_EXT"),
+        (r"set_rows", "SET_ROWS"),
+        (r"get_rows", "GET_ROWS"),
+        (r"rms_norm", "RMS_NORM"),
+        (r"l2_norm", "L2_NORM"),
+        (r"group_norm", "GROUP_NORM"),
+        (r"(^|_)norm", "NORM"),
+        (r"rope", "ROPE"),
+        (r"soft_?max", "SOFT_MAX"),
+        (r"argsort|topk_moe", "ARGSORT"),
+        (r"unary_gated|swiglu|geglu|reglu", "GLU"),
+        (r"ssm_conv", "SSM_CONV"),
+        (r"ssm_scan", "SSM_SCAN"),
+        (r"gated_delta_net", "GATED_DELTA_NET"),
+        (r"cpy|copy", "CPY"),
+        (r"concat", "CONCAT"),
+        (r"sum_rows|reduce_rows", "SUM_ROWS"),
+        (r"silu|gelu|relu|sigmoid|tanh|unary", "UNARY"),
+        (r"scale", "SCALE"),
+        (r"op_add|(^|_)add", "ADD"),
+        (r"op_sub|(^|_)sub", "SUB"),
+        (r"op_mul|(^|_)mul", "MUL"),
+        (r"op_div|(^|_)div", "DIV"),
+    )
+)
+
+
+def short_name(kernel: str) -> str:
+    """The name of a kernel without its result, namespaces, template arguments and parameters."""
+    name = re.sub(r"[<(].*", "", kernel.removeprefix("void ").strip(), flags=re.DOTALL)
+    return name.split("::")[-1].strip() or kernel
+
+
+def op_of(kernel: str) -> str | None:
+    """ggml's name of the operation that a kernel computes, None where its name does not say.
+
+    Template arguments count where the name itself says nothing (`k_bin_bcast<&op_add, …>`).
+    """
+    for text in (short_name(kernel), kernel):
+        for pattern, op in _OPS:
+            if pattern.search(text.lower()):
+                return op
+    return None
+
+
+def ops_of(kernels: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The operation of each kernel, or its short name where that does not say; and the names that do not, in order."""
+    known: dict[str, str | None] = {}
+    ops = [known.setdefault(kernel, op_of(kernel)) or short_name(kernel) for kernel in kernels]
+    return ops, sorted({short_name(kernel) for kernel, op in known.items() if op is None})
