@@ -56,6 +56,48 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, LoadedRun]:
     return found
 
 
+def on_devices(n: int, place: Path) -> LoadedRun:
+    """A run with all layers on so many devices, which are one GPU in software, each operation timed."""
+    told = ("generate", "-m", str(trained_model("smollm2", Progress())), "-p", "The capital of France is", "-n", "3")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (DEVICE | {"GGML_VK_VISIBLE_DEVICES": ",".join("0" * n)}).items():
+            patch.setitem(os.environ, name, value)
+        asked = Observation(
+            f"on-{n}", (str(PROGRAM), *told, "-ngl", "99"), "", attach=True, device_times="ops" if headers() else None
+        )
+        run = observe(asked, place, Progress())
+    assert run.folder is not None
+    return load_run(run.folder)
+
+
+@pytest.mark.parametrize("n", [2, 15])
+def test_several_devices_share_the_layers(n: int, runs: dict[int, LoadedRun], tmp_path: Path) -> None:
+    """All have one name and one range of addresses, so that a place is known by its buffer alone."""
+    run = on_devices(n, tmp_path)
+    assert "failed" not in {check.state for check in run.measured.checks}
+    touched = [Context(each.measured, each.tables).summary.weight_token_bytes for each in (run, runs[0])]
+    assert touched[0] == pytest.approx(touched[1], rel=1e-3)
+    backend = run.buffers.drop_duplicates("buffer_id").set_index("buffer_id")["backend"]
+    held = run.placements.dropna(subset=["tensor"])
+    held = held[held["memory"].eq("copied").to_numpy(bool)]
+    of = held.assign(device=held["buffer_id"].map(backend)).groupby("tensor")["device"].agg(set)
+    names = run.tensors.set_index("tensor")["name"].astype(str)
+    devices = {f"Vulkan{i}" for i in range(n)}
+    assert set().union(*of) == devices and of.map(len).max() == 1
+    layer = names.reindex(of.index).str.extract(r"blk\.(\d+)\.")[0].dropna().astype(int)
+    first = of.reindex(layer.index).map(min).groupby(layer).agg(set)
+    assert first.map(len).max() == 1 and len(first) == N_LAYERS  # a layer lies on one device, whole
+    if headers():
+        busy = device_ops.busy_ns(run.device_ops)
+        assert set(busy.index.get_level_values("device")) == devices and (busy > 0).all()
+
+
+def test_more_devices_than_the_scheduler_takes_end_in_its_own_words(tmp_path: Path) -> None:
+    run = on_devices(16, tmp_path)  # and the CPU: 17
+    answer = quick(Context(run.measured, run.tables))
+    assert answer is not None and "GGML_ASSERT(n_backends <= GGML_SCHED_MAX_BACKENDS) failed" in answer.text
+
+
 @pytest.mark.parametrize("n", LAYERS)
 def test_no_check_fails_and_what_warns_is_the_machine(runs: dict[int, LoadedRun], n: int) -> None:
     """Without layers on the device it is a run with more threads than processors, of which more may warn."""

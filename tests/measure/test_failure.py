@@ -84,6 +84,13 @@ def test_the_answer_says_what_a_device_could_not_hold() -> None:
     )
 
 
+def test_an_assertion_is_said_without_the_folders_of_the_build() -> None:
+    failure = failure_in("load\n/home/ada/build/ggml/src/ggml-backend.cpp:1957: GGML_ASSERT(n <= 16) failed", -6)
+    assert failure is not None
+    assert said(failure) == "The program stopped itself: “ggml-backend.cpp:1957: GGML_ASSERT(n <= 16) failed”."
+    assert said(Failure(words=(), signal="SIGABRT")) == "The program was killed by SIGABRT."
+
+
 def test_other_failures_are_said_in_their_own_words() -> None:
     failure = failure_in(CUT, 1)
     assert failure is not None and "data is not within the file bounds" in said(failure)

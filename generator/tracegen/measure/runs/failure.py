@@ -9,6 +9,7 @@ from tracegen.contract.facts import Failure
 
 MOST = 6  # lines
 _HEAD = re.compile(r"^(\d+\.)+\d+ E (\S+  )?")  # what llama.cpp's logger puts before an error
+_SOURCE = re.compile(r"\S*/(?=[\w.-]+:\d+: )")  # folders before a place in a source file
 _ERROR = re.compile(r"\b(error|fail(ed|ure)|unable to|out of memory|terminate called|what\(\)|assert)", re.IGNORECASE)
 _ALLOCATION = re.compile(r"failed to allocate (?P<place>\S+) buffer of size (?P<size>\d{1,18})$")
 # What memory was for -> what llama.cpp says then, behind the allocation that failed.
@@ -29,7 +30,7 @@ def failure_in(log: str, status: int) -> Failure | None:
         return None
     lines = [line.strip() for line in log.splitlines()]
     errors = [_HEAD.sub("", line) for line in lines if _HEAD.match(line) or _ERROR.search(line)]
-    words = tuple(withheld.text(line[:300]) for line in dict.fromkeys(errors[-2 * MOST :]))[-MOST:]
+    words = tuple(withheld.text(_SOURCE.sub("", line)[:300]) for line in dict.fromkeys(errors[-2 * MOST :]))[-MOST:]
     place, size, what = _allocation(errors)
     return Failure(words=words, signal=_signal(status), place=place, wanted_bytes=size, what=what)
 

@@ -137,8 +137,8 @@ class Context(Analyses):
 
 
 def _listed(names: pd.Series) -> str:
-    """Each name once, in order: `RPC0, RPC1 and Vulkan0`; of many the first ones."""
-    every = [printable(name) for name in sorted(names.unique())] or [""]
+    """Each name once, in order: `RPC0, RPC1 and Vulkan0`; of many the first ones, by their numbers."""
+    every = [printable(name) for name in sorted(names.unique(), key=lambda name: (len(name), name))] or [""]
     if len(every) > MOST_NAMED:
         every[MOST_NAMED - 1 :] = [counted(len(every) - MOST_NAMED + 1, "other", "others")]
     *first, last = every

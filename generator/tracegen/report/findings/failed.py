@@ -28,6 +28,8 @@ def findings(context: Context) -> Iterator[Finding]:
     if failure.wanted_bytes is not None:
         amounts = (Amount(failure.wanted_bytes, "bytes"),)
         text = _allocation(context, failure, amounts[0])
+    elif failure.signal == "SIGABRT" and failure.words:
+        text = f"The program stopped itself: “{q.printable(failure.words[-1])}”."
     elif failure.signal is not None:
         text = f"The program was killed by {failure.signal}. {KILLED.get(failure.signal, '')}".rstrip()
     elif failure.words:

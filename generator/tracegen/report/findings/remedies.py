@@ -221,13 +221,15 @@ def floor(context: Context, phase: Phase) -> str:
 
 def _untimed(context: Context) -> str:
     """Why nothing is predicted for what a device computes."""
+    several = " and " in context.others
     if len(context.of_devices):
-        return f"how fast {'they' if ' and ' in context.others else 'it'} could be is not known"
+        return f"how fast {'they' if several else 'it'} could be is not known"
     if context.facts.settings.get("device_times") == "ops":
         return context.facts.trace.device_ops_refused or "no backend labelled its operations, so none has a time"
+    times = f"{'their' if several else 'its'} single operations have no times"
     if context.others.startswith("RPC"):
-        return "its single operations have no times (`--server` takes them from the server’s own trace)"
-    return "its single operations have no times (`--device-times ops` records those of a Vulkan device)"
+        return f"{times} (`--server` takes them from the server’s own trace)"
+    return f"{times} (`--device-times ops` records those of a Vulkan device)"
 
 
 def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
