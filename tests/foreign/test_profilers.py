@@ -13,10 +13,10 @@ from tests.foreign import profiles
 from tests.foreign.profiles import OPS, TOKENS
 from tracegen.analysis import device_ops
 from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.kernel_names import op_of, short_name
 from tracegen.contract.model import Check
 from tracegen.contract.tables import check
 from tracegen.foreign.importing import import_run, read_again
-from tracegen.foreign.profilers.kernel_names import op_of, short_name
 from tracegen.foreign.reading import read_trace
 from tracegen.foreign.selection import found_in
 from tracegen.foreign.trace import ForeignTrace
@@ -168,6 +168,11 @@ def test_without_a_copy_to_the_host_all_is_one_pass(tmp_path: Path) -> None:
         ("kernel_rope_neox_f32", "kernel_rope_neox_f32", "ROPE"),
         ("mystery<int>(float)", "mystery", None),
         ("<>", "<>", None),
+        ("_Z13mul_mat_vec_qIL9ggml_type12ELi1EEvPKvS2_Pfiii", "mul_mat_vec_q", "MUL_MAT"),
+        ("_ZL11k_bin_bcastIXadL_ZL6op_addffEEfffEvPKfS1_Pfiiii", "k_bin_bcast", "ADD"),
+        ("_ZN7cutlass7Kernel2I51cutlass_80_tensorop_f16_s16816gemm_f16EEvNT_6ParamsE", "Kernel2", "MUL_MAT"),
+        ("_Z", "_Z", None),
+        ("_Z99short", "short", None),
     ],
 )
 def test_kernels_tell_their_operation(kernel: str, short: str, op: str | None) -> None:

@@ -20,6 +20,7 @@ def native(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     native = tmp_path / "native"
     shutil.copytree(resource_folder("native"), native, ignore=shutil.ignore_patterns("build", "tests", "bench"))
     monkeypatch.setattr(attach, "resource_folder", lambda name: native)
+    monkeypatch.setattr(attach, "cupti", lambda: None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path))
     shipped = native / attach.SHIPPED / platform.machine()

@@ -72,6 +72,25 @@ def test_labels_name_the_nodes_of_their_split_in_order(labels: tuple[str, ...], 
     assert (rows["end_ns"] - rows["begin_ns"]).eq(80).all() and rows["begin_ns"].is_monotonic_increasing
 
 
+@pytest.mark.parametrize(
+    "kernels, nodes",
+    [  # of NODES four are MUL_MAT, one is ADD
+        (("rms_norm_f32", "mmq", "mmq", "k_add", "mmq", "mmq"), (0, 2, 6, 4, 7, 8)),
+        (("quantize_q8_1", "mmq", "mmq", "mmq_fixup", "mmq", "mmq"), (None, 2, 6, None, 7, 8)),
+        (("mmq", "mmq", "mmq", "k_add"), (None, None, None, 4)),  # one of four was fused into another, or is another's
+        (("mystery", "k_add", "k_add"), (None, None, None)),
+        (("mul_mat_vec_q", "mul_mat_id", "mmq", "mmq"), (2, 6, 7, 8)),
+    ],
+)
+def test_kernels_belong_to_nodes_where_there_are_as_many(
+    kernels: tuple[str, ...], nodes: tuple[int | None, ...]
+) -> None:
+    rows = table(*(f"kernel _Z{len(kernel)}{kernel}v" for kernel in kernels))
+    assert [None if pd.isna(n) else int(n) for n in rows["node"]] == list(nodes)
+    assert [label.split()[1] for label in rows["label"]] == list(kernels)
+    assert all(label.startswith(("MUL_MAT", "ADD", "RMS_NORM", "mystery")) for label in rows["label"])
+
+
 def test_each_device_counts_for_itself() -> None:
     """Two splits on two devices, whose numbers of labels lie between one another."""
     names = tuple(string(20 + i, text) for i, text in enumerate(("MUL_MAT", "x", "ADD", "MUL_MAT x", "ADD x")))

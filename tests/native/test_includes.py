@@ -14,11 +14,12 @@ BELOW: dict[str, set[str]] = {
     "ggml": {"include", "core"},
     "attach": {"include", "core", "ggml"},
     "vulkan": {"include", "core", "ggml", "attach"},
+    "cuda": {"include", "core", "ggml", "attach"},
     "tools": {"include"},
-    "tests": {"include", "core", "ggml", "vulkan"},
+    "tests": {"include", "core", "ggml", "vulkan", "cuda"},
     "bench": {"include", "core"},
 }
-OF_ROOMS = ("ggml", "attach", "vulkan", "tests")  # they may include headers of ggml
+OF_ROOMS = ("ggml", "attach", "vulkan", "cuda", "tests")  # they may include headers of ggml
 OF_GGML = re.compile(r"(ggml|ggml-[a-z-]+|llama)\.h")
 FILES = sorted(path for room in BELOW for path in (NATIVE / room).glob("*.[ch]"))
 SYSTEM = "tt_system.h"  # linux.c and darwin.c define it

@@ -18,8 +18,8 @@ from urllib.parse import quote
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.kernel_names import ops_of, short_name
 from tracegen.foreign.faults import Figures
-from tracegen.foreign.profilers.kernel_names import ops_of, short_name
 from tracegen.foreign.profilers.profile import HOST, LATEST_NS, Copy, Profile
 
 MAGIC = b"SQLite format 3\0"

@@ -10,8 +10,8 @@ import re
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.kernel_names import ops_of
 from tracegen.foreign.faults import Figures
-from tracegen.foreign.profilers.kernel_names import ops_of
 from tracegen.foreign.profilers.profile import LATEST_NS, Profile
 
 HEAD = b"op name, kernel name, exec duration (ms), global size, local size, output size"

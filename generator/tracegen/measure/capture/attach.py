@@ -1,12 +1,14 @@
 """The library that is preloaded to trace a llama.cpp without hooks: compiled once, or from a wheel; in the cache."""
 
 import hashlib
+import importlib.util
 import json
 import os
 import platform
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
@@ -20,10 +22,22 @@ from tracegen.storing.store import write_text
 
 LIBRARY = "libtensor-trace.so"
 SHIPPED = "attached"  # in native/ of a wheel: for each processor the library, and the key of what it was compiled from
-_PARTS = ("include/*.h", "core/*.h", "core/*.c", "ggml/*.h", "ggml/*.c", "attach/*.h", "attach/*.c")
+_PARTS = (
+    "include/*.h",
+    "core/*.h",
+    "core/*.c",
+    "ggml/*.h",
+    "ggml/*.c",
+    "attach/*.h",
+    "attach/*.c",
+    "cuda/*.h",
+    "cuda/*.c",
+)
 _ELSEWHERE = "darwin.c"  # of macOS, where nothing can be attached
 _VULKAN = ("vulkan/*.h", "vulkan/*.c")  # the layer: it takes Vulkan's headers
-_LAYER = "VK_LAYER_TRACEGEN_times"
+_LAYER, _MANIFEST = "VK_LAYER_TRACEGEN_times", "VkLayer_tracegen.json"
+_CUPTI = "libcupti.so*"
+_OF_CUDA = ("extras/CUPTI/lib64", "lib64", "lib")  # where CUDA's toolkit has that
 _FLAGS = (
     "-shared",
     "-fPIC",
@@ -42,9 +56,9 @@ def ensure_attach(progress: Progress, *, device_ops: bool = False) -> Path:
 
     It is compiled against the headers of the pinned llama.cpp, or comes compiled with a wheel. In the traced process it
     checks that ggml's structures have the layout of those headers. With `device_ops` it is a layer of Vulkan too (see
-    `device_layer`). Raises EnvironmentFailure when the system is not Linux, when the path has a character that
-    LD_PRELOAD cannot hold, when no C compiler or no headers of Vulkan are found or the compiler fails, and as
-    `ensure_source` does.
+    `device_times`), unless Vulkan's headers are missing where CUPTI is there. Raises EnvironmentFailure when the system
+    is not Linux, when the path has a character that LD_PRELOAD cannot hold, when no C compiler or, with `device_ops`,
+    neither Vulkan's headers nor CUPTI are found or the compiler fails, and as `ensure_source` does.
     """
     if sys.platform != "linux":
         raise EnvironmentFailure("attaching works only on Linux; use a llama.cpp with the hooks instead")
@@ -54,13 +68,14 @@ def ensure_attach(progress: Progress, *, device_ops: bool = False) -> Path:
             "another folder"
         )
     native = resource_folder("native")
-    parts = (*_PARTS, *_VULKAN) if device_ops else _PARTS
+    layer = device_ops and (cupti() is None or _has_vulkan())
+    parts = (*_PARTS, *_VULKAN) if layer else _PARTS
     folder = cache_folder() / "llama.cpp" / f"attach-{_key(native, parts)}"
     with alone(folder, progress, (folder / LIBRARY).exists):
         if not (folder / LIBRARY).exists():
             folder.mkdir(exist_ok=True)
-            if device_ops:
-                write_text(folder / "VkLayer_tracegen.json", _manifest())
+            if layer:
+                write_text(folder / _MANIFEST, _manifest())
             if shipped := _shipped(native, parts):
                 part = folder / f"{LIBRARY}.part"
                 shutil.copyfile(shipped, part)
@@ -105,8 +120,28 @@ def preload(library: Path) -> dict[str, str]:
     return {"LD_PRELOAD": " ".join(filter(None, (str(library), os.environ.get("LD_PRELOAD", ""))))}
 
 
-def device_layer(library: Path) -> dict[str, str]:
-    """The environment in which ggml's Vulkan backend labels its operations, and the library's layer stamps them."""
+def device_times(library: Path) -> dict[str, str]:
+    """The environment in which single operations of devices have times.
+
+    ggml's Vulkan backend labels its operations, and the library's layer stamps them; of a CUDA device CUPTI records the
+    kernels.
+    """
+    kernels = {"TENSOR_TRACE_CUPTI": str(found)} if (found := cupti()) else {}
+    return kernels | (_vulkan_layer(library) if (library.parent / _MANIFEST).exists() else {})
+
+
+def cupti() -> Path | None:
+    """NVIDIA's library for profilers: of CUDA's toolkit (CUDA_HOME, CUDA_PATH, or a usual place), or of a package."""
+    roots = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda")
+    folders = [Path(root) / part for root in filter(None, roots) for part in _OF_CUDA]
+    package = importlib.util.find_spec("nvidia")
+    for place in (package.submodule_search_locations or ()) if package else ():
+        folders += [found / "lib" for found in sorted(Path(place).iterdir())]
+    libraries = (path for folder in folders for path in sorted(folder.glob(_CUPTI), reverse=True))
+    return next((path for path in libraries if path.is_file()), None)
+
+
+def _vulkan_layer(library: Path) -> dict[str, str]:
     path = "VK_LAYER_PATH" if os.environ.get("VK_LAYER_PATH") else "VK_ADD_LAYER_PATH"  # the loader takes one of them
     joined = {path: str(library.parent), "VK_INSTANCE_LAYERS": _LAYER}
     return {
@@ -151,14 +186,23 @@ def _compiler() -> list[str]:
     return [compiler]
 
 
+def _has_vulkan() -> bool:
+    """Whether there are a compiler and the headers of Vulkan."""
+    with suppress(EnvironmentFailure):
+        probe = [*_compiler(), "-fsyntax-only", "-include", "vulkan/vk_layer.h", "-x", "c", os.devnull]
+        return run_program(probe, stdout=Path(os.devnull), stderr=Path(os.devnull)).status == 0
+    return False
+
+
 def _compile(compiler: Sequence[str], native: Path, parts: Sequence[str], folder: Path, progress: Progress) -> None:
     headers = ensure_source(progress, traced=False).source / "ggml"
     part, log = folder / f"{LIBRARY}.part", folder / "build.log"
-    if "vulkan/*.c" in parts:
-        probe = [*compiler, "-fsyntax-only", "-include", "vulkan/vk_layer.h", "-x", "c", os.devnull]
-        if run_program(probe, stdout=log, stderr=log).status != 0:
-            raise EnvironmentFailure("the headers of Vulkan were not found; on Debian: apt install libvulkan-dev")
-    include_flags = [f"-I{native / name}" for name in ("include", "core", "ggml", "attach", "vulkan")]
+    if "vulkan/*.c" in parts and not _has_vulkan():
+        raise EnvironmentFailure(
+            "neither the headers of Vulkan nor CUPTI were found; on Debian: apt install libvulkan-dev, or for CUDA: "
+            "apt install libcupti-dev, or set CUDA_HOME"
+        )
+    include_flags = [f"-I{native / name}" for name in ("include", "core", "ggml", "attach", "cuda", "vulkan")]
     header_flags = [word for name in ("include", "src") for word in ("-isystem", str(headers / name))]
     sources = [str(path) for path in _sources(native, parts) if path.suffix == ".c"]
     progress.step("compile the library to attach")

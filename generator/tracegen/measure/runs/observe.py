@@ -16,7 +16,7 @@ from tracegen.contract.errors import EnvironmentFailure, ModelFormatError, Setti
 from tracegen.contract.experiment import SETTINGS, Experiment
 from tracegen.contract.facts import Locked
 from tracegen.contract.model import Run
-from tracegen.measure.capture.attach import device_layer, ensure_attach, preload, refuse_hooked
+from tracegen.measure.capture.attach import device_times, ensure_attach, preload, refuse_hooked
 from tracegen.measure.capture.conditions import conditions_of
 from tracegen.measure.capture.execution import Meter
 from tracegen.measure.capture.hashing import changed_since, known_hashes
@@ -95,7 +95,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
     libraries = (ensure_attach(progress, device_ops=device_ops),) if observation.attach else ()
     attached = preload(*libraries) if libraries else {}
     if device_ops:
-        attached |= device_layer(*libraries)
+        attached |= device_times(*libraries)
     command = (str(program), *observation.command[1:])
     code = (program, *libraries)
     pinned = pinned_build()

@@ -208,7 +208,8 @@ def _say_untimed(captured: Captured, trace: NativeTrace, progress: Progress) -> 
     lost = trace.facts["device_ops_lost"]
     if len(trace.tables["device_ops"]) == 0:
         why = trace.facts["device_ops_refused"] or (
-            "no backend labelled any, as the Vulkan backend of llama.cpp does since September 2026 (#28101)"
+            "no backend labelled any, as the Vulkan backend of llama.cpp does since September 2026 (#28101), and no "
+            "kernel of a CUDA device was recorded (for which CUPTI has to be installed)"
         )
         progress.say(f"operations of a device have no times: {why}")
     elif lost:

@@ -4,8 +4,12 @@ A label has the operations and the name of the first one's result, as in "RMS_NO
 graph, so that labels are joined in their order: nodes of a split are given to the device one after another. Each device
 counts its labels for itself. A label that was open when the backend submitted its commands is opened again in the next
 ones: the node then has two parts.
+
+A kernel of a CUDA device names no node. Kernels run in the order of their nodes, so that where a split has as many of
+an operation as nodes, they belong to these one by one; those of other operations have no node.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,9 +17,12 @@ from typing import Self
 
 import pandas as pd
 
+from tracegen.contract import kernel_names
 from tracegen.contract import tables as contract
 from tracegen.readers.native.recorded import DeviceOp, Records, Split
 
+_KERNEL = "kernel "  # how the label of a kernel begins
+_SAME = {"MUL_MAT_ID": "MUL_MAT"}  # operations whose kernels have the same names
 _FAMILIES = ("GLU", "UNARY")  # what a label says of an operation that the graph names by its kind, as SWIGLU
 
 
@@ -50,11 +57,20 @@ def _row(op: DeviceOp, pass_id: int, part: int, split: Split | None, node: int |
         split=op.split,
         device=split.backend if split else None,
         node=node,
-        label=op.label,
+        label=_label(op.label),
         begin_ns=op.begin_ns,
         end_ns=op.end_ns,
         exact=op.exact,
     )
+
+
+def _label(label: str) -> str:
+    """A label as the table has it; of a kernel the operation that its name tells, and its short name."""
+    if not label.startswith(_KERNEL):
+        return label
+    kernel = label.removeprefix(_KERNEL)
+    short = kernel_names.short_name(kernel)
+    return f"{kernel_names.op_of(kernel) or short} {short}"
 
 
 @dataclass(frozen=True)
@@ -91,6 +107,8 @@ class _Nodes:
 
 def _nodes_of(labels: Sequence[str], nodes: _Nodes) -> list[int | None]:
     """The node of each label; None: it names none of those that follow the one before."""
+    if all(label.startswith(_KERNEL) for label in labels):
+        return _nodes_of_kernels([label.removeprefix(_KERNEL) for label in labels], nodes)
     found: list[int | None] = []
     begin, before = 0, None  # where the search begins, and the label before
     for label in labels:
@@ -102,4 +120,23 @@ def _nodes_of(labels: Sequence[str], nodes: _Nodes) -> list[int | None]:
         found.append(None if at is None else nodes.number[at])
         before = label if at is not None else None
         begin = begin if at is None else at + 1
+    return found
+
+
+def _nodes_of_kernels(kernels: Sequence[str], nodes: _Nodes) -> list[int | None]:
+    """The node of each kernel; None: the split has not as many kernels of its operation as nodes."""
+    own = defaultdict[str, list[int]](list)  # operation -> its kernels, without those that do a part of one
+    of = defaultdict[str, list[int]](list)  # operation -> its nodes
+    for place, kernel in enumerate(kernels):
+        op = kernel_names.op_of(kernel)
+        if op is not None and not kernel_names.is_part(kernel):
+            own[_SAME.get(op, op)].append(place)
+    for number, op, computes in zip(nodes.number, nodes.op, nodes.computes, strict=True):
+        if computes:
+            of[_SAME.get(op, op)].append(number)
+    found: list[int | None] = [None] * len(kernels)
+    for op, places in own.items():
+        if len(places) == len(of[op]):
+            for place, number in zip(places, of[op], strict=True):
+                found[place] = number
     return found

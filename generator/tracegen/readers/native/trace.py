@@ -290,6 +290,12 @@ def _count(info: Mapping[str, str], key: str) -> int | None:
     return None if text is None else int(text)
 
 
+def _lost(info: Mapping[str, str]) -> int | None:
+    """How many operations of devices have no times."""
+    counts = [n for n in (_count(info, "vulkan.lost"), _count(info, "cuda.lost")) if n is not None]
+    return sum(counts) if counts else None
+
+
 def _not_hooked(text: str) -> list[str]:
     """Details (contract/details.py) whose hooks do not fit, of a text like `hooks = 3f…, without = copies reads`."""
     pairs = (part.partition(" = ") for part in text.split(", "))
@@ -347,8 +353,8 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "skipped_passes": records.end_skipped,
         "residency_refused": info.get("residency.refused"),
         "device_refused": info.get("device.refused"),
-        "device_ops_refused": info.get("vulkan.refused"),
-        "device_ops_lost": _count(info, "vulkan.lost"),
+        "device_ops_refused": "; ".join(filter(None, map(info.get, ("vulkan.refused", "cuda.refused")))) or None,
+        "device_ops_lost": _lost(info),
         "device_memory": _device_memory(info),
         "cache_refused": info.get("cache.refused"),
         "footprint_refused": info.get("footprint.refused"),

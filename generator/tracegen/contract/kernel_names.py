@@ -36,10 +36,27 @@ _OPS = tuple(
 )
 
 
+# Kernels that do a part of an operation which has one of its own: they prepare what it reads, or add up what it wrote.
+_PARTS = re.compile(r"quantize_|convert_unary|fixup|combine_results")
+# A name as the linker has it, as `_ZN2ns13mul_mat_vec_qIL9ggml_type2EEvPKv`: lengths stand before its parts.
+_LINKED = re.compile(r"_Z[NLK]*(?=\d)")
+
+
 def short_name(kernel: str) -> str:
     """The name of a kernel without its result, namespaces, template arguments and parameters."""
+    if linked := _LINKED.match(kernel):
+        return _last_part(kernel, linked.end()) or kernel
     name = re.sub(r"[<(].*", "", kernel.removeprefix("void ").strip(), flags=re.DOTALL)
     return name.split("::")[-1].strip() or kernel
+
+
+def _last_part(kernel: str, at: int) -> str:
+    """The last part of a name whose parts begin at this place, each after its length."""
+    part = ""
+    while found := re.match(r"L?(\d{1,3})", kernel[at:]):
+        at += found.end()
+        part, at = kernel[at : at + int(found[1])], at + int(found[1])
+    return part
 
 
 def op_of(kernel: str) -> str | None:
@@ -52,6 +69,11 @@ def op_of(kernel: str) -> str | None:
             if pattern.search(text.lower()):
                 return op
     return None
+
+
+def is_part(kernel: str) -> bool:
+    """Whether a kernel does a part of an operation that has another kernel."""
+    return _PARTS.search(short_name(kernel)) is not None
 
 
 def ops_of(kernels: Iterable[str]) -> tuple[list[str], list[str]]:

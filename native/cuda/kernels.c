@@ -1,0 +1,196 @@
+/*
+ * CUPTI writes a record for each kernel that a device ran, also for those of a CUDA graph, with the number of the call
+ * that launched it; and tells of each call before it is made, on the thread that makes it. So a kernel belongs to the
+ * split that this thread evaluated then. Nothing waits for the device: records are fetched when a split is known to be
+ * done.
+ */
+#include "kernels.h"
+#include "cupti_layout.h"
+#include "ggml_passes.h"
+#include "ggml_process.h"
+#include "ggml_splits.h"
+#include "ggml_waits.h"
+#include "tt_record.h"
+
+#include "tensor_trace.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BUFFER = 1 << 20, RANGES = 1 << 12, MAX_NAME = 512 };
+
+static struct {
+#define FUNCTION(name, parameters) int(*name) parameters;
+    CUPTI_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+} cupti;
+
+/* From the call with this number on, calls are made in this split, or in none. */
+struct range {
+    uint32_t first, pass, split;
+    bool     in_split;
+};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
+static struct range    ranges[RANGES];                   /* a ring */
+static uint64_t        n_ranges;
+static uint32_t        next_order;
+static uint64_t        n_lost, n_said; /* kernels without times; said: in the trace */
+
+static void (*others)(uint32_t pass, uint32_t split); /* of devices of another kind: called after ours */
+
+/* ---- which split a call belongs to ---- */
+
+static void on_call(void * ours, int domain, uint32_t number, const void * data) {
+    const struct cupti_call * call = data;
+    struct range              now  = { .first = call->correlation };
+    (void) ours, (void) domain, (void) number;
+    if (call->site != CUPTI_ENTERS || !tensor_trace_on) {
+        return;
+    }
+    now.in_split = tt_split_now(&now.pass, &now.split);
+    pthread_mutex_lock(&lock);
+    const struct range * last = n_ranges ? &ranges[(n_ranges - 1) % RANGES] : NULL;
+    const bool same = last && last->in_split == now.in_split && last->pass == now.pass && last->split == now.split;
+    if (!same) {
+        ranges[n_ranges++ % RANGES] = now;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock: the split of a call, NULL for none. Numbers of calls only grow, but begin again after 2^32. */
+static const struct range * range_of(uint32_t correlation) {
+    for (uint64_t i = n_ranges; i > 0 && n_ranges - i < RANGES; i--) {
+        const struct range * range = &ranges[(i - 1) % RANGES];
+        if ((int32_t) (correlation - range->first) >= 0) {
+            return range->in_split ? range : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* ---- records ---- */
+
+static void record(const struct cupti_kernel * kernel) {
+    char label[MAX_NAME];
+    pthread_mutex_lock(&lock);
+    const struct range * range = range_of(kernel->correlation);
+    struct tt_device_op  op    = { .begin_ns = kernel->begin_ns, .end_ns = kernel->end_ns };
+    const bool           timed = kernel->begin_ns && kernel->end_ns >= kernel->begin_ns;
+    if (range) {
+        op.pass  = range->pass;
+        op.split = range->split;
+        op.order = next_order++;
+        n_lost += !timed;
+    }
+    pthread_mutex_unlock(&lock);
+    if (range && timed && tensor_trace_on) { /* others are those of a load, or of no pass that is recorded */
+        snprintf(label, sizeof label, "kernel %s", kernel->name ? kernel->name : "");
+        op.label = tt_string(tt_process, label);
+        tt_record(tt_process, TT_DEVICE_OP, &op, sizeof op, tt_now());
+    }
+}
+
+static void requested(uint8_t ** buffer, size_t * size, size_t * most_records) {
+    *buffer       = aligned_alloc(8, BUFFER); /* NULL: CUPTI counts what it drops */
+    *size         = *buffer ? BUFFER : 0;
+    *most_records = 0;
+}
+
+static void completed(void * context, uint32_t stream, uint8_t * buffer, size_t size, size_t valid) {
+    void * at      = NULL;
+    size_t dropped = 0;
+    (void) size;
+    while (valid && cupti.ActivityGetNextRecord(buffer, valid, &at) == CUPTI_OK) {
+        uint32_t kind;
+        memcpy(&kind, at, sizeof kind);
+        if (kind == CUPTI_KERNEL || kind == CUPTI_CONCURRENT_KERNEL) {
+            record(at);
+        }
+    }
+    free(buffer);
+    if (cupti.ActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_OK && dropped) {
+        pthread_mutex_lock(&lock);
+        n_lost += dropped;
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+static void fetch(uint32_t pass, uint32_t split) {
+    TT_TIMED_HOOK;
+    char text[24];
+    cupti.ActivityFlushAll(0);
+    pthread_mutex_lock(&lock);
+    const bool more = n_lost != n_said;
+    n_said          = n_lost;
+    snprintf(text, sizeof text, "%" PRIu64, n_said);
+    pthread_mutex_unlock(&lock);
+    if (more && tensor_trace_on) {
+        tt_info(tt_process, "cuda.lost", text);
+    }
+    if (others) {
+        others(pass, split);
+    }
+}
+
+/* ---- start ---- */
+
+static uint64_t clock_of_the_trace(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+}
+
+static bool find(const char * path, char why[256]) {
+    void * library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    snprintf(why, 256, "%s", library ? "" : dlerror());
+#define FIND(name, parameters) \
+    if (library && !(cupti.name = (int(*) parameters) dlsym(library, "cupti" #name))) { \
+        snprintf(why, 256, "this CUPTI has no function cupti" #name); \
+        return false; \
+    }
+    CUPTI_FUNCTIONS(FIND)
+#undef FIND
+    return library;
+}
+
+/* The first step that is refused, by its result. The clock comes first: it counts for what is recorded after. */
+static int begin(void) {
+    void * subscriber = NULL;
+    int    result     = cupti.ActivityRegisterTimestampCallback(clock_of_the_trace);
+    result            = result ? result : cupti.ActivityRegisterCallbacks(requested, completed);
+    result            = result ? result : cupti.Subscribe(&subscriber, on_call, NULL);
+    result            = result ? result : cupti.EnableDomain(1, subscriber, CUPTI_RUNTIME_API);
+    result            = result ? result : cupti.EnableDomain(1, subscriber, CUPTI_DRIVER_API);
+    return result ? result : cupti.ActivityEnable(CUPTI_CONCURRENT_KERNEL);
+}
+
+static void start(void) {
+    const char *path = getenv("TENSOR_TRACE_CUPTI"), *text = NULL;
+    char        why[256];
+    if (!path || !*path) {
+        return;
+    }
+    const bool found  = find(path, why);
+    const int  result = found ? begin() : CUPTI_OK;
+    if (result != CUPTI_OK) {
+        cupti.GetResultString(result, &text);
+        snprintf(why, sizeof why, "CUPTI refuses to record: %.200s", text ? text : "no reason is given");
+    }
+    if (*why) {
+        tt_info(tt_process, "cuda.refused", why);
+    } else {
+        others = __atomic_load_n(&tt_read_stamps, __ATOMIC_ACQUIRE);
+        __atomic_store_n(&tt_read_stamps, fetch, __ATOMIC_RELEASE);
+    }
+}
+
+void cuda_kernels_start(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start);
+}
