@@ -14,7 +14,7 @@ from tests import random_models
 from tests.integration import test_models as models
 from tests.integration.test_models import CASES, PROMPT, Case, Traced
 from tests.random_files import write_random_model
-from tracegen.contract.errors import TracegenError
+from tracegen.contract.errors import EnvironmentFailure, TracegenError
 from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import TARGET
 from tracegen.measure.runs.measure import measure
@@ -127,7 +127,14 @@ def _measured(cell: Cell, path: Path, programs: Path, folder: Path) -> LoadedRun
         asked = Experiment("cell", "?", str(path), PROMPT, 4, ubatch=8, context=256, flags=cell.case.flags)
         run = measure(replace(asked, **cell.settings), folder, Progress(), str(programs))
     assert run.folder is not None
-    return load_run(run.folder)
+    return worked(load_run(run.folder))
+
+
+def worked(loaded: LoadedRun) -> LoadedRun:
+    """The run. Raises EnvironmentFailure with the words of a program that failed."""
+    if loaded.run.facts.failure is not None:
+        raise EnvironmentFailure("\n".join(loaded.run.facts.failure.words))
+    return loaded
 
 
 def _look_at(cell: Cell, loaded: LoadedRun) -> None:

@@ -9,7 +9,7 @@ from tests import random_models
 from tests.architectures import missing
 from tests.architectures.models import SPECULATIVE, WRITER, built, write_models
 from tests.integration.test_models import OF_THE_MACHINE, PROMPT
-from tests.model_matrix import last_of
+from tests.model_matrix import last_of, worked
 from tests.random_files import write_random_model
 from tracegen.contract.errors import TracegenError
 from tracegen.contract.experiment import Experiment
@@ -94,7 +94,7 @@ def _drafting(path: Path, build: Build, folder: Path) -> LoadedRun:
 
 def _loaded(folder: Path | None) -> LoadedRun:
     assert folder is not None
-    return load_run(folder)
+    return worked(load_run(folder))
 
 
 def _row(

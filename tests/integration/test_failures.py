@@ -13,8 +13,10 @@ import pytest
 from tests.integration.test_exec import COMMON, LONG, PROMPT, Exec, completion, execute
 from tests.live import a_pass_ended
 from tracegen.analysis import kv_cache
+from tracegen.cli.main import main
+from tracegen.contract.errors import SettingsError
 from tracegen.measure.capture.llama_cpp import TARGET, Build
-from tracegen.reading.notebook.loaded import LoadedRun
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
 from tracegen.report.figures.context import Context
 from tracegen.report.findings.answer import quick
 from tracegen.report.pages.render import render_report
@@ -68,18 +70,38 @@ def meanwhile(here: Path, change: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-def test_a_cache_that_does_not_fit_is_a_run_that_says_what_fits(execute: Exec, demo: Path) -> None:
-    """How much was asked for is worked out from a run that fits."""
+def too_long(execute: Exec, demo: Path) -> tuple[int, int]:
+    """A context whose cache takes twice the memory of the machine, worked out from a run that fits; and its bytes."""
     fits = execute(TARGET, *completion(demo, 2))
     each = kv_cache.token_bytes(kv_cache.layers(fits.tables))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     n_ctx = 2 * memory // each // 256 * 256
+    return n_ctx, n_ctx * each
+
+
+def test_a_cache_that_does_not_fit_is_a_run_that_says_what_fits(execute: Exec, demo: Path) -> None:
+    n_ctx, size = too_long(execute, demo)
     loaded = execute(TARGET, "-m", demo, "-p", PROMPT, "-n", 2, *COMMON, "-no-cnv", "-c", n_ctx, status=3)
     failure = loaded.run.facts.failure
     assert failure is not None and (failure.place, failure.what) == ("CPU", "KV cache")
-    assert failure.wanted_bytes == n_ctx * each
+    assert failure.wanted_bytes == size
     assert loaded.run.verdict == "complete with warnings" and loaded.passes["kind"].tolist() == ["load"]
     assert "for the KV cache could not be allocated; the machine has" in answer(loaded)
+    render_report(loaded.run, loaded.tables, citable=None)
+
+
+def test_an_experiment_whose_program_fails_is_a_run_that_is_not_usable(
+    execute: Exec, here: Path, demo: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    n_ctx, size = too_long(execute, demo)
+    told = ["--model", str(demo), "--prompt", PROMPT, "-n", "2", "--context", str(n_ctx), "--name", "long"]
+    assert main(["run", *told]) == SettingsError.exit_code
+    said = capfd.readouterr()
+    assert "for the KV cache could not be allocated; the machine has" in said.out
+    assert "exit status 1; its run is stored. Its last lines:" in said.err
+    loaded = load_run(here / "experiments/long/runs/001")
+    assert loaded.run.facts.failure is not None and loaded.run.facts.failure.wanted_bytes == size
+    assert loaded.run.verdict == "not usable" and states(loaded)["trace_complete"] == "failed"
     render_report(loaded.run, loaded.tables, citable=None)
 
 

@@ -28,6 +28,7 @@ from tracegen.measure.runs import recording
 from tracegen.measure.runs.control import Control
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
+from tracegen.reading.notebook.loaded import load_run
 from tracegen.storing import store
 from tracegen.storing.execute import Completed
 from tracegen.storing.progress import Progress
@@ -94,9 +95,9 @@ def test_a_model_that_llama_cpp_refuses(tracegen: Tracegen, here: Path) -> None:
     writer.write_tensors_to_file()
     writer.close()
     status, output = tracegen(*quick("strange.gguf"))
-    assert status == 2 and f"{TARGET}: exit status 1" in output and "unknown model architecture: 'abacus'" in output
-    assert runs(here / "experiments" / "quick") == []
-    assert "kept in" in output
+    assert status == 2 and f"{TARGET}: exit status 1; its run is stored" in output
+    assert "The program ended with an error: “" in output and "unknown model architecture: 'abacus'" in output
+    assert runs(here / "experiments" / "quick") == ["001"] and "not usable" in output
 
 
 # Settings
@@ -105,8 +106,8 @@ def test_a_model_that_llama_cpp_refuses(tracegen: Tracegen, here: Path) -> None:
 def test_a_prompt_that_does_not_fit_the_context(tracegen: Tracegen, here: Path, demo: Path) -> None:
     folder = written(demo, prompt="page " * 300, context=256)
     status, output = tracegen("run", "case")
-    assert status == 2 and "prompt is too long" in output
-    assert runs(folder) == []
+    assert status == 2 and "prompt is too long" in output and "not usable" in output
+    assert runs(folder) == ["001"]
 
 
 def test_a_context_that_fills_up_is_reported(tracegen: Tracegen, here: Path, demo: Path) -> None:
@@ -164,19 +165,17 @@ def test_a_trace_without_records(tracegen: Tracegen, here: Path, demo: Path, hoo
 
 @pytest.mark.parametrize("name", ["KILL", "SEGV"])
 def test_a_killed_program(tracegen: Tracegen, here: Path, demo: Path, hooked: Build, name: str) -> None:
-    """The run is refused with the reason; what the program had recorded can be read to its last record."""
+    """Its run is not usable, and holds what the program had recorded, to the last record."""
     folder = written(demo, **LONG_RUN)
     checkout = Path(__file__).parents[2]
     wait = f'PYTHONPATH={checkout} {sys.executable} -m tests.live "$TENSOR_TRACE_DIR"'
     kill = f"({wait}; kill -{name} $$) &"
     status, output = tracegen("run", "case", program=wrapper(here, hooked, before=kill))
-    assert status == 3 and f"{TARGET}: killed by SIG{name}" in output and "; its last lines:" in output
-    assert runs(folder) == []
-    (failed,) = (folder / "failed").iterdir()
-    assert f"kept in {Path('experiments/case/failed') / failed.name}" in output
-    trace = read_trace(segment_files(failed / "raw" / "trace"))
-    passes, ops = trace.tables["passes"], trace.tables["ops"]
-    assert not trace.facts["ended"] and trace.facts["unsealed_chunks"]
+    assert status == 3 and f"{TARGET}: killed by SIG{name}" in output and "Its last lines:" in output
+    assert runs(folder) == ["001"] and f"The program was killed by SIG{name}." in output
+    loaded = load_run(folder / "runs" / "001")
+    passes, ops = loaded.tables["passes"], loaded.tables["ops"]
+    assert loaded.run.verdict == "not usable" and loaded.run.facts.trace.unsealed_chunks
     assert (passes["kind"] == "generate").sum() > 0
     assert passes["end_ns"].isna().sum() <= 1 and passes["end_ns"].iloc[:-1].notna().all()
     whole = ops[ops["pass_id"].isin(passes.loc[passes["end_ns"].notna(), "pass_id"])]

@@ -111,5 +111,8 @@ def test_a_limit_holds_and_is_gone_after(ran: Ran) -> None:
 def test_a_limit_that_is_too_small_is_named(ran: Ran) -> None:
     folder = cgroup.own_cgroup()
     status, output, run = ran(memory_limit_gb=0.004, page_cache="cold")
-    assert status == 3 and run is None and folder is not None
-    assert "needed more memory than memory_limit_gb allows" in output and not list(folder.glob("tracegen-*"))
+    assert status == 3 and folder is not None and not list(folder.glob("tracegen-*"))
+    if run is None:  # it was killed before it came to the model
+        assert "needed more memory than memory_limit_gb allows" in output
+    else:
+        assert " MiB of its limit, and the kernel killed it." in output

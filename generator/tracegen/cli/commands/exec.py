@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tracegen.cli.arguments import NUMBER, PATH, PLACE, WHOLE, Verb, experiment_names
-from tracegen.cli.commands.run import print_stored
-from tracegen.contract.errors import CheckError, EnvironmentFailure, SettingsError
+from tracegen.cli.commands.run import print_stored, refuse_failed
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.reading.folders import EXPERIMENTS
-from tracegen.storing.execute import ending, last_lines
 
 if TYPE_CHECKING:
     from tracegen.measure.runs.observe import Observation
 
 LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
-LAST = 6  # lines of a program that failed
 DEVICE_TIMES = ("splits", "passive", "ops")
 QUESTION = "What does this program do to memory and disk?"
 PROGRAM = "tracegen.program"  # the key under which the context holds the words after --
@@ -86,14 +83,8 @@ def command(ctx: click.Context, /, name: str, llama_cpp: str | None, **given: An
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
         print(f"{EXPERIMENTS / observation.name} has an experiment.toml; this run is stored beside the runs of it")
     run = observe(observation, EXPERIMENTS / name, Progress(), llama_cpp)
-    status = 0 if run.facts.stopped else run.facts.exit_status
-    if not status:
-        return print_stored(run)
-    with suppress(CheckError):  # what failed is the program
-        print_stored(run)
-    assert run.folder is not None
-    words = last_lines(run.folder / "raw" / "stderr.txt", LAST)
-    raise EnvironmentFailure(f"{program[0]}: {ending(status)}; its run is stored. Its last lines:\n{words}")
+    refuse_failed(run, EnvironmentFailure)
+    return print_stored(run)
 
 
 def _check_conditions(observation: Observation) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracegen.cli.arguments import PLACE, WHOLE, Verb, experiment_names
-from tracegen.contract.errors import CheckError, SettingsError
+from tracegen.contract.errors import CheckError, EnvironmentFailure, SettingsError, TracegenError
 from tracegen.contract.text import visible
 from tracegen.reading.folders import EXPERIMENTS
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tracegen.measure.runs.matrix_runs import Outcome, Todo
 
 TOKENS, QUICK = 5, "quick"
+LAST = 6  # lines of a program that failed
 _WITH_A_MATRIX = "--plan, --yes, --again, --repeat, --executor and --llama-cpp"
 MANY = 100  # runs of a matrix; before more of them are made, the user is asked
 
@@ -217,6 +218,7 @@ def _run_all(experiment: Experiment, folder: Path, llama_cpp: str | None) -> lis
     runs: list[Run] = []
     try:
         for run in repetitions(experiment, folder, Progress(), llama_cpp):
+            refuse_failed(run, SettingsError if (run.facts.exit_status or 0) > 0 else EnvironmentFailure)
             print(_report(run), flush=True)
             runs.append(run)
     finally:  # also after Ctrl-C or an error: stored runs count
@@ -231,6 +233,20 @@ def print_stored(run: Run) -> int:
     print(_report(run))
     _print_answer(run)
     return _status([run])
+
+
+def refuse_failed(run: Run, failure: type[TracegenError]) -> None:
+    """Print verdict, folder and answer of a run whose program failed, and raise `failure` with its last lines."""
+    from tracegen.storing.execute import ending, last_lines
+
+    if run.facts.stopped or not run.facts.exit_status:
+        return
+    print(_report(run))
+    _print_answer(run)
+    assert run.folder is not None
+    words = last_lines(run.folder / "raw" / "stderr.txt", LAST)
+    program = run.facts.command[0]
+    raise failure(f"{program}: {ending(run.facts.exit_status)}; its run is stored. Its last lines:\n{words}")
 
 
 def _print_answer(run: Run) -> None:

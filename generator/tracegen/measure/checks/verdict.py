@@ -41,7 +41,10 @@ def _dropped(e: Evidence) -> Check:
 
 
 def _complete(e: Evidence) -> Check:
-    """Whether the trace was closed in order: a killed process leaves a readable prefix, and its pages must say so."""
+    """Whether the trace was closed in order: a killed process leaves a readable prefix, and its pages must say so.
+
+    A program that was asked for tokens and ended with an error did not do what its run is for.
+    """
     whole = bool(e.trace["ended"]) and e.trace["unsealed_chunks"] == 0 and e.trace["open_computes"] == 0
     finding = (
         "closed in order"
@@ -50,7 +53,7 @@ def _complete(e: Evidence) -> Check:
     )
     state: CheckState = "passed" if whole else "failed"
     if whole and e.exit_status and not e.stopped:
-        state = "warning" if e.exit_status > 0 else "failed"
+        state = "warning" if e.exit_status > 0 and e.tokens_asked is None else "failed"
         how = f"with exit status {e.exit_status}" if e.exit_status > 0 else f"by signal {-e.exit_status}"
         finding += f"; the program ended {how}"
     return check(Key.TRACE_COMPLETE, state, finding)

@@ -67,6 +67,10 @@ class Outcome:
         except TracegenError as error:
             self.problems.append(str(error))
             return isinstance(error, SettingsError)
+        if self.run.facts.failure is not None:
+            words = self.run.facts.failure.words
+            self.problems.append(f"{self.run.name}: the program failed{f': {words[0]}' if words else ''}")
+            return (self.run.facts.exit_status or 0) > 0  # it refused model or settings
         if not self.usable:
             failed = [check for check in self.run.checks if check.state == "failed"]
             why = "; ".join(f"{check.title}: {check.found}" for check in failed)

@@ -36,7 +36,8 @@ from tracegen.measure.capture.trace_pages import trace_pages
 from tracegen.measure.demo.models import KINDS, recipe_hash, write_demo_model
 from tracegen.measure.runs.control import Control, shares
 from tracegen.measure.runs.facts import Captured
-from tracegen.measure.runs.recording import Stages, record, refuse_nothing
+from tracegen.measure.runs.failure import failure_in
+from tracegen.measure.runs.recording import Stages, record, refuse_failure, refuse_nothing
 from tracegen.measure.trained import TRAINED, trained_model
 from tracegen.readers.gguf.file import Model, read_model
 from tracegen.storing.execute import Completed, last_lines, run_program
@@ -113,18 +114,20 @@ def measure(
             before, after = shares(experiment.controls, repetition, slot)
             control.repeat(before)
             stages.begin("capture")
-            conditions = _capture(experiment, command, raw, model.paths, held, control)
-            control.repeat(after)
-            if experiment.control == "auto":
-                control.confirm()
-            control.lift_limit()
+            conditions, status = _capture(experiment, command, raw, model.paths, held, control)
+            if status == 0:
+                control.repeat(after)
+                if experiment.control == "auto":
+                    control.confirm()
+                control.lift_limit()
         stages.begin("hash model")
         changed = changed_since(model.paths, since_ns)
         mapped = read_model(path, progress.update)
         return Captured(
             settings=settings_of(experiment),
             command=command,
-            status=0,
+            status=status,
+            failure=failure_in((raw / "stderr.txt").read_text(encoding="utf-8", errors="replace"), status),
             models=(mapped.with_hashes(known_hashes(mapped.paths, changed, progress)),),
             changed=changed,
             loads={0: 0},
@@ -207,11 +210,11 @@ def _capture(
     paths: Sequence[Path],
     held: Callable[[], AbstractContextManager[Pressure]],
     control: Control,
-) -> Conditions:
-    """Run llama.cpp with the tracer on; return the conditions that held.
+) -> tuple[Conditions, int]:
+    """Run llama.cpp with the tracer on; return the conditions that held, and its exit status.
 
-    Raises, with the last lines of its log, SettingsError when it exits with an error (it refused model or settings),
-    EnvironmentFailure when it was killed, exceeded the time limit, or recorded nothing.
+    Raises, with the last lines of its log, SettingsError when it exits with an error before it loaded the model (it
+    refused the settings), EnvironmentFailure when it was killed then, exceeded the time limit, or recorded nothing.
     """
     out, err = raw / "stdout.txt", raw / "stderr.txt"
     with (
@@ -233,13 +236,13 @@ def _capture(
         control.traced = meter.stop(ended, log, pressure.limit.read if pressure.limit else None)
         pressed, why = pressure.conditions(), pressure.cause(ended.status) or ended.ending
     name = Path(command[0]).name
-    if ended.status != 0 or ended.timed_out:
-        failure = EnvironmentFailure if ended.status < 0 or ended.timed_out else SettingsError
-        raise failure(f"{name}: {why}; its last lines:\n{last_lines(err)}")
+    if ended.timed_out:
+        raise EnvironmentFailure(f"{name}: {why}; its last lines:\n{last_lines(err)}")
+    refuse_failure(name, raw, ended, why)
     refuse_nothing(name, raw)
     if requests:
         requests.locate(paths)
-    return conditions_of(paths, before, pressed)
+    return conditions_of(paths, before, pressed), ended.status
 
 
 def _untraced(experiment: Experiment, command: tuple[str, ...], pressure: Pressure, log: Path) -> Completed:

@@ -31,13 +31,13 @@ from tracegen.measure.capture.trace_pages import trace_pages
 from tracegen.measure.runs.control import Control
 from tracegen.measure.runs.facts import Captured
 from tracegen.measure.runs.failure import failure_in
-from tracegen.measure.runs.recording import SERVERS, Stages, record, refuse_nothing, refuse_several
+from tracegen.measure.runs.recording import SERVERS, Stages, record, refuse_failure, refuse_nothing, refuse_several
 from tracegen.readers.gguf.file import Model, read_model
 from tracegen.readers.native.recorded import Records
 from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import read_segment, segment_files
 from tracegen.readers.native.trace import loaded_models
-from tracegen.storing.execute import Beside, Completed, last_lines, run_program
+from tracegen.storing.execute import Beside, Completed, run_program
 from tracegen.storing.progress import Progress
 from tracegen.storing.signals import Interrupts, noticed_interrupts
 
@@ -135,7 +135,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
                 control.repeat(observation.controls)
                 control.lift_limit()
         if not stopped:
-            _refuse_failure(Path(command[0]).name, raw, ended)
+            refuse_failure(Path(command[0]).name, raw, ended)
         refuse_nothing(Path(command[0]).name, raw, attached=observation.attach)
         refuse_several(Path(command[0]).name, raw)
         for i, server in enumerate(observation.servers):
@@ -174,17 +174,6 @@ def _copy_segments(source: Path, target: Path, progress: Progress) -> None:
         except OSError as error:
             (target / path.name).unlink(missing_ok=True)
             progress.say(f"{path}: {error.strerror}; what this server computed has no times")
-
-
-def _refuse_failure(program: str, raw: Path, ended: Completed) -> None:
-    """Raise with the program's last lines when it failed before it loaded a model, or one of its models is missing."""
-    if ended.status == 0:
-        return
-    trace = raw / "trace"
-    loaded = loaded_models(segment_files(trace)).values() if any(trace.iterdir()) else ()
-    if not loaded or not all(Path(path).is_file() for path in loaded):
-        failure = SettingsError if ended.status > 0 else EnvironmentFailure
-        raise failure(f"{program}: {ended.ending}; its last lines:\n{last_lines(raw / 'stderr.txt')}")
 
 
 def _program(name: str, programs: str | None, *, attach: bool) -> Path:

@@ -25,10 +25,10 @@ from tracegen.measure.runs.placing import FAILED, KEPT, RUNS, keep_failed, now, 
 from tracegen.readers.gguf.header import alignment_in
 from tracegen.readers.native.segments import NO_SPACE, WHY_DROPPED, segment_files
 from tracegen.readers.native.server_ops import server_ops
-from tracegen.readers.native.trace import VERSION, ModelTables, NativeTrace, read_trace
+from tracegen.readers.native.trace import VERSION, ModelTables, NativeTrace, loaded_models, read_trace
 from tracegen.readers.requests.table import read_requests
 from tracegen.storing import store
-from tracegen.storing.execute import last_lines
+from tracegen.storing.execute import Completed, last_lines
 from tracegen.storing.progress import Progress
 
 SERVERS = "servers"  # folder in raw/ with a folder of traces for each server
@@ -158,6 +158,20 @@ def refuse_nothing(program: str, raw: Path, *, attached: bool | None = None) -> 
     raise EnvironmentFailure(
         f"{program}: ran but recorded nothing: no llama.cpp with the hooks (GGML_TENSOR_TRACE=ON) ran; {instead}"
     )
+
+
+def refuse_failure(program: str, raw: Path, ended: Completed, why: str = "") -> None:
+    """Raise with the program's last lines when it failed before it loaded a model, or one of its models is missing.
+
+    Else its run is stored. `why`: how it ended, where more is known than `ended` says.
+    """
+    if ended.status == 0:
+        return
+    trace = raw / "trace"
+    loaded = loaded_models(segment_files(trace)).values() if any(trace.iterdir()) else ()
+    if not loaded or not all(Path(path).is_file() for path in loaded):
+        failure = SettingsError if ended.status > 0 else EnvironmentFailure
+        raise failure(f"{program}: {why or ended.ending}; its last lines:\n{last_lines(raw / 'stderr.txt')}")
 
 
 def refuse_several(program: str, raw: Path) -> None:

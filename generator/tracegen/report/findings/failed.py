@@ -28,10 +28,14 @@ def findings(context: Context) -> Iterator[Finding]:
     if failure.wanted_bytes is not None:
         amounts = (Amount(failure.wanted_bytes, "bytes"),)
         text = _allocation(context, failure, amounts[0])
+    elif failure.signal is not None and (limit := _exceeded(context)) is not None:
+        amounts = (Amount(limit, "bytes"),)
+        text = f"The program needed more memory than the {amounts[0].text} of its limit, and the kernel killed it."
     elif failure.signal == "SIGABRT" and failure.words:
         text = f"The program stopped itself: “{q.printable(failure.words[-1])}”."
     elif failure.signal is not None:
-        text = f"The program was killed by {failure.signal}. {KILLED.get(failure.signal, '')}".rstrip()
+        locked = " Less locked memory (`mlock_gb`) leaves more." if context.facts.conditions.mlock else ""
+        text = f"The program was killed by {failure.signal}. {KILLED.get(failure.signal, '')}{locked}".rstrip()
     elif failure.words:
         text = f"The program ended with an error: “{q.printable(failure.words[0])}”."
     else:
@@ -45,6 +49,12 @@ def findings(context: Context) -> Iterator[Finding]:
         effect=1.0,
         part=CHECKS,
     )
+
+
+def _exceeded(context: Context) -> int | None:
+    """The limit of memory for which the kernel killed the program, bytes; None where it did not."""
+    limit = context.facts.conditions.memory_limit
+    return limit.limit_bytes if limit and limit.processes_killed else None
 
 
 def _allocation(context: Context, failure: Failure, wanted: Amount) -> str:
