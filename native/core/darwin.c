@@ -117,6 +117,10 @@ bool tt_storage_map(struct tt_trace * trace, const struct tt_model_file * file) 
     }
     return tt_mapped_add(file->address, file->size, file->residency, 0);
 }
+bool tt_storage_place(const void * address, uint32_t * path, uint64_t * offset) { /* nothing is asked for ahead there */
+    (void) address, (void) path, (void) offset;
+    return false;
+}
 bool tt_storage_unmap(const void * address, size_t size) { return tt_mapped_cut(address, size); }
 void tt_devices_begin(struct tt_trace * trace, struct tt_devices * begin) { (void) trace, (void) begin; }
 void tt_devices_begin_load(struct tt_trace * trace, const char * path, struct tt_devices * begin) {

@@ -32,8 +32,10 @@ static bool add(struct tt_mapped mapped, uintptr_t address, size_t size) {
 }
 
 bool tt_mapped_add(const void * address, size_t size, bool residency, uint32_t file) {
-    const struct tt_mapped mapped = { .residency = residency, .file = file, .since_ns = tt_now() };
-    sigset_t               was;
+    const struct tt_mapped mapped = {
+        .base = (uintptr_t) address, .residency = residency, .file = file, .since_ns = tt_now()
+    };
+    sigset_t was;
     enter(&was);
     const bool added = add(mapped, (uintptr_t) address, size);
     leave(&was);

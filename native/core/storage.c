@@ -288,6 +288,26 @@ bool tt_storage_map(struct tt_trace * trace, const struct tt_model_file * file) 
     return added;
 }
 
+bool tt_storage_place(const void * address, uint32_t * path, uint64_t * offset) {
+    struct tt_mapped mapped[TT_MOST_MAPPED];
+    const size_t     n     = tt_mapped_copy(mapped);
+    bool             found = false;
+    for (size_t i = 0; i < n && !found; i++) {
+        if ((uintptr_t) address - mapped[i].address < mapped[i].size) {
+            *offset = (uintptr_t) address - mapped[i].base;
+            pthread_mutex_lock(&lock);
+            for (size_t j = 0; j < n_files; j++) {
+                if (files[j].number == mapped[i].file) {
+                    *path = files[j].path;
+                    found = true;
+                }
+            }
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    return found;
+}
+
 bool tt_storage_unmap(const void * address, size_t size) {
     pthread_mutex_lock(&lock);
     const bool whole = tt_mapped_cut(address, size);

@@ -8,6 +8,7 @@
 
 struct tt_mapped {
     uintptr_t address;
+    uintptr_t base; /* where the first byte of the file was mapped */
     size_t    size;
     bool      residency; /* its pages in memory are recorded */
     uint32_t  file; /* its number in storage.c; 0: none */

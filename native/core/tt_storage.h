@@ -14,6 +14,8 @@ struct tt_model_file {
     bool                residency, cache; /* whether to record: which of its pages are in memory, and how many */
 };
 bool tt_storage_map(struct tt_trace * trace, const struct tt_model_file * file); /* false: too many are mapped */
+/* The path (a string) and the offset of a byte of a mapped file; false: none is mapped there. */
+bool tt_storage_place(const void * address, uint32_t * path, uint64_t * offset);
 bool tt_storage_unmap(const void * address, size_t size); /* false: too many are mapped */
 enum { TT_MOST_DEVICES = 8 };
 struct tt_devices { /* what the devices had counted before a load or pass, and then after it; zero before the first */

@@ -3,6 +3,7 @@
 #include "ggml_memory.h"
 #include "ggml_process.h"
 #include "tt_record.h"
+#include "tt_storage.h"
 #include "tt_system.h"
 
 #include "tensor_trace.h"
@@ -70,6 +71,15 @@ uint32_t tt_model_path(int fd, bool surely) {
 }
 
 uint64_t tensor_trace_now(void) { return tt_now(); }
+
+void tensor_trace_ahead(uint64_t begin_ns, const void * address, size_t size) {
+    struct tensor_trace_read read = {
+        .begin_ns = begin_ns, .size_bytes = size, .fd = -1, .call = TT_CALL_WILLNEED, .n_calls = 1, .end_ns = tt_now()
+    };
+    if (tt_storage_place(address, &read.path, &read.offset)) {
+        tensor_trace_read(&read);
+    }
+}
 
 void tensor_trace_read(const struct tensor_trace_read * read) {
     const uint64_t end = read->end_ns ? read->end_ns : tt_now();

@@ -102,6 +102,7 @@ struct tensor_trace_read {
     uint64_t     end_ns; /* 0: now */
 };
 uint64_t tensor_trace_now(void);
+void     tensor_trace_ahead(uint64_t begin_ns, const void * address, size_t size); /* of a mapped file, by madvise */
 void     tensor_trace_read(const struct tensor_trace_read * read);
 bool     tensor_trace_prefault_off(void); /* whether TENSOR_TRACE_PREFAULT is 0; notes it in the trace */
 /* A weight comes from this file of the model (split_index) at this offset; mapped: it is used in place, not copied. */
@@ -203,6 +204,25 @@ class tensor_trace_file_read {
   private:
     struct tensor_trace_read read_;
     const int                exceptions_;
+};
+
+/* Until the end of the block the kernel is asked to read a part of a mapped file ahead. */
+class tensor_trace_asked_ahead {
+  public:
+    tensor_trace_asked_ahead(const void * address, size_t size)
+        : begin_ns_(tensor_trace_on ? tensor_trace_now() : 0), address_(address), size_(size) {}
+    ~tensor_trace_asked_ahead() {
+        if (tensor_trace_on) {
+            tensor_trace_ahead(begin_ns_, address_, size_);
+        }
+    }
+    tensor_trace_asked_ahead(const tensor_trace_asked_ahead &)             = delete;
+    tensor_trace_asked_ahead & operator=(const tensor_trace_asked_ahead &) = delete;
+
+  private:
+    const uint64_t     begin_ns_;
+    const void * const address_;
+    const size_t       size_;
 };
 
 /* From here to the end of the block the state of a sequence is copied. */
@@ -307,6 +327,12 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 #define TENSOR_TRACE_LOGITS(context)             TENSOR_TRACE_PROCESS(tensor_trace_logits(context))
 #define TENSOR_TRACE_SAMPLED(token)              TENSOR_TRACE_PROCESS(tensor_trace_sampled(token))
 
+#if TENSOR_TRACE_ENABLED
+#define TENSOR_TRACE_AHEAD(address, size) const tensor_trace_asked_ahead tensor_trace_asks(address, size)
+#else
+#define TENSOR_TRACE_AHEAD(address, size) \
+    do { } while (0)
+#endif
 /* `offset` is asked for only in a traced process */
 #if TENSOR_TRACE_ENABLED
 #define TENSOR_TRACE_READ(fd, offset, address, size, direct) \

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import scaled_case
-from tracegen.analysis import explicit_reads
+from tracegen.analysis import accesses, asked_ahead, explicit_reads
 from tracegen.contract.tables import frame
 
 
@@ -77,3 +77,52 @@ def test_reads_of_an_unknown_file_say_nothing() -> None:
     tables = copied(with_reads((0, 100, 100, "read", False)))
     unknown = tables["reads"].assign(file=pd.array([None], "Int32"), tensor=pd.array([0], "Int32"))
     assert explicit_reads.missing({**tables, "reads": unknown}) is None
+
+
+def test_what_was_asked_for_was_in_time_too_late_or_never_used() -> None:
+    """Each page by itself, in plain loops: asked for by the load, and again by the first pass."""
+    tables = with_reads((0, 1 << 40, 0, "fadvise", False), (100, 9_000, 0, "readahead", False))
+    reads, passes = tables["reads"], tables["passes"].set_index("pass_id")
+    size = int(tables["files"]["size_bytes"].iloc[0])
+    first, second = (int(ns) for ns in reads["end_ns"])
+    tables = {**tables, "reads": reads.iloc[::-1].assign(begin_ns=[second, first], end_ns=[second + 9, first + 9])}
+    tables["reads"] = tables["reads"].sort_values("begin_ns", ignore_index=True)
+    used = accesses.ranges(tables)
+    used = used[used["memory"].eq("disk").to_numpy(bool)]
+    touched = {
+        page
+        for row in used.to_dict("records")
+        for page in range(row["begin"] // 4096, -(-row["end"] // 4096))
+        if passes["end_ns"].get(row["pass_id"]) > first
+    }
+    late = sorted(touched)[:3]
+    faults = [
+        dict(
+            fault=n,
+            pass_id=1,
+            node=0,
+            thread=0,
+            file=0,
+            offset=4096 * page + n,
+            kind=kind,
+            begin_ns=second + 50,
+            duration_ns=5,
+        )
+        for n, (page, kind) in enumerate([*((page, "major") for page in late), (sorted(touched)[4], "minor")])
+    ]
+    spans = tables["spans"].assign(fault_ns=pd.array([0] * len(tables["spans"]), "Int64"))
+    known = {**tables, "faults": frame("faults", faults), "spans": spans}
+    found = explicit_reads.by_call(known).set_index("call")
+    pages = -(-size // 4096)
+    assert found.loc["fadvise", "late_bytes"] == 4096 * len(late)
+    assert found.loc["fadvise", "in_time_bytes"] == 4096 * (len(touched) - len(late))
+    assert found.loc["fadvise", "unused_bytes"] == 4096 * (pages - len(touched))
+    assert found.loc["readahead", [*asked_ahead.COLUMNS]].tolist() == [0, 0, 0]  # fadvise had asked for them
+    unknown = explicit_reads.by_call(tables).set_index("call")
+    assert unknown.loc["fadvise", ["in_time_bytes", "late_bytes"]].isna().all()
+    assert unknown.loc["fadvise", "unused_bytes"] == 4096 * (pages - len(touched))
+
+
+def test_what_was_read_has_no_such_figures() -> None:
+    found = explicit_reads.by_call(with_reads((0, 100, 100, "fread", False)))
+    assert found[[*asked_ahead.COLUMNS]].isna().all(axis=None)

@@ -2,22 +2,39 @@
 
 import pandas as pd
 
+from tracegen.analysis import asked_ahead
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.coverage import union
 
 ASKED_ONLY = ("madvise", "fadvise", "readahead")  # calls that return before anything is read
-COLUMNS = ("kind", "call", "direct", "n_calls", "asked_bytes", "got_bytes", "file_bytes", "took_ns")
+COLUMNS = (
+    "kind",
+    "call",
+    "direct",
+    "n_calls",
+    "asked_bytes",
+    "got_bytes",
+    "file_bytes",
+    "took_ns",
+    *asked_ahead.COLUMNS,
+)
 
 
 def by_call(tables: Tables) -> pd.DataFrame:
     """A row for each kind of pass and call: load first, then in the order in which they began.
 
     Columns: kind (of the pass; null: between passes), call, direct (past the page cache), n_calls, asked_bytes,
-    got_bytes, file_bytes (different bytes of the file among them), took_ns (at least one of these calls ran).
+    got_bytes, file_bytes (different bytes of the file among them), took_ns (at least one of these calls ran); of what
+    was only asked for, in_time_bytes, late_bytes and unused_bytes (see `asked_ahead.outcome`), else null.
     """
     kinds = tables["passes"].set_index("pass_id")["kind"].astype("object")
     rows = tables["reads"].astype({"call": "object"})
     rows = rows.assign(kind=rows["pass_id"].map(kinds.to_dict()).astype("object"))
+    only_asked = rows["call"].isin(ASKED_ONLY).to_numpy(bool)
+    ahead = asked_ahead.outcome(tables, rows[only_asked]) if only_asked.any() else None
+    rows[[*asked_ahead.COLUMNS]] = pd.NA
+    if ahead is not None:
+        rows.loc[only_asked, [*asked_ahead.COLUMNS]] = ahead.to_numpy(object)
     found = []
     for (kind, call, direct), of in rows.groupby(["kind", "call", "direct"], dropna=False, sort=False):
         file, ran = union(_ranges(of), "file"), union(_times(of), "file")
@@ -31,9 +48,10 @@ def by_call(tables: Tables) -> pd.DataFrame:
                 got_bytes=int(of["got_bytes"].sum()),
                 file_bytes=int((file["end"] - file["begin"]).sum()),
                 took_ns=int((ran["end"] - ran["begin"]).sum()),
+                **{name: of[name].sum() if of[name].notna().all() else None for name in asked_ahead.COLUMNS},
             )
         )
-    return pd.DataFrame(found, columns=list(COLUMNS))
+    return pd.DataFrame(found, columns=list(COLUMNS)).astype(dict.fromkeys(asked_ahead.COLUMNS, "Int64"))
 
 
 def _ranges(reads: pd.DataFrame) -> pd.DataFrame:

@@ -123,12 +123,13 @@ def _contradictions(mapping: Mapping[str, object]) -> list[str]:
     """The problems of settings that are allowed alone, but not together."""
     problems, mode = [], mapping.get("load_mode")
     mapped = mapping.get("mmap") is not False if mode is None else mode in MAPPED
+    lazily = mapping.get("lazy_mode") == "on"  # such tables stay mapped whatever the load mode
     instead = "remove `mmap = false`" if mode is None else f'load_mode = "{mode}" does not map the model'
     if mode is not None and "mmap" in mapping and mapping["mmap"] is not mapped:
         problems.append("mmap, load_mode: say different things; keep one")
-    if mapping.get("residency") is True and not mapped:
+    if mapping.get("residency") is True and not (mapped or lazily):
         problems.append(f"residency: needs mmap, as only pages of a mapped model can be observed; {instead}")
-    if mapping.get("faults") is True and not mapped:
+    if mapping.get("faults") is True and not (mapped or lazily):
         problems.append(f"faults: needs mmap, as only a mapped model has page faults; {instead}")
     if mapping.get("pin") and not mapped:
         problems.append(f"pin: needs mmap, as weights that are read into memory stay there; {instead}")

@@ -15,7 +15,7 @@ from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.measure.capture import hooked_tree
 from tracegen.measure.capture.hook_record import parse_record
 from tracegen.measure.capture.hooked_tree import HEADER, RECORD, SOURCES, carry_out, hook_tree, plan_hooks, plan_reverse
-from tracegen.measure.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
+from tracegen.measure.capture.hooks import Hook, apply_hooks, fitting, parse_hooks, remove_hooks
 from tracegen.measure.capture.llama_cpp import build_tree, has_load_mode
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import folder
@@ -153,7 +153,7 @@ def test_a_detail_that_does_not_fit_is_left_out_whole(
 def test_a_detail_that_does_not_fit_any_more_is_not_hooked_whole(tree: Path) -> None:
     """A merge may take an anchor away with our line beside it: what is recorded would not be what HOOKED says."""
     hook_tree(tree, NATIVE)
-    (read,) = (hook for hook in LISTED if hook.detail == "reads")
+    (read,) = (hook for hook in LISTED if hook.detail == "reads" and not hook.where_there)
     text = (tree / read.file).read_text().splitlines()
     gone = {read.insert.strip(), *read.anchors}
     (tree / read.file).write_text("\n".join([*(line for line in text if line.strip() not in gone), ""]))
@@ -469,3 +469,14 @@ def test_which_option_a_program_has(tmp_path: Path, program: bytes, library: byt
     if library is not None:
         (tmp_path / "libllama-common.so").write_bytes(library)
     assert has_load_mode(tmp_path / "llama-completion") is expected
+
+
+def test_a_hook_for_what_a_release_does_not_do_is_not_missed() -> None:
+    asked = Hook(
+        "a.c", ("ask();",), "ASKS();", after=False, within="void ahead(int n) {", detail="reads", where_there=True
+    )
+    assert fitting({"a.c": TEXT}, [*HOOKS, asked]) == (HOOKS, {})
+    does = TEXT + "\nvoid  ahead(int n) {\n    ask();\n}\n"
+    assert fitting({"a.c": does}, [*HOOKS, asked]) == ((*HOOKS, asked), {})
+    assert "reads" in fitting({"a.c": does.replace("ask();", "other();")}, [*HOOKS, asked])[1]
+    assert fitting({"a.c": None}, [asked]) == ((), {})

@@ -13,7 +13,8 @@ class Hook:
 
     The anchor is the first line that equals it, blanks aside, after a line that begins with `within`. `anchors` are
     alternatives for different releases of llama.cpp: the first that the file has is used. A hook of a `detail`
-    (`contract/details.py`) may be missing, and all others of that detail with it.
+    (`contract/details.py`) may be missing, and all others of that detail with it. `where_there`: a file without the
+    line `within` needs no such hook.
     """
 
     file: str
@@ -22,6 +23,13 @@ class Hook:
     after: bool
     within: str = ""
     detail: str = ""
+    where_there: bool = False
+
+    def is_needed(self, text: str | None) -> bool:
+        """Whether a file of this content has what the hook is for."""
+        head = " ".join(self.within.split())
+        lines = (text or "").split("\n") if self.where_there else ()
+        return not self.where_there or any(" ".join(line.split()).startswith(head) for line in lines)
 
 
 def parse_hooks(text: str) -> tuple[Hook, ...]:
@@ -44,14 +52,17 @@ def _hook(entry: dict[str, str | list[str]]) -> Hook:
         after=side == "after",
         within=str(entry.get("within", "")),
         detail=str(entry.get("detail", "")),
+        where_there=bool(entry.get("where_there", False)),
     )
 
 
 def fitting(texts: Mapping[str, str | None], hooks: Sequence[Hook]) -> tuple[tuple[Hook, ...], dict[str, str]]:
     """The hooks without the details that do not fit these files, and why each of those does not.
 
-    `texts` maps each file of the hooks to its content, None where it is missing.
+    `texts` maps each file of the hooks to its content, None where it is missing. Hooks for what a file does not have
+    are left out, too.
     """
+    hooks = [hook for hook in hooks if hook.is_needed(texts[hook.file])]
     missing: dict[str, str] = {}
     for hook in hooks:
         if hook.detail and hook.detail not in missing:

@@ -8,6 +8,10 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, When
 
+AHEAD = (
+    " Pages that were only asked for are in time if an operation touched them after that, and no page fault on them "
+    "waited for a read."
+)
 READ = When(
     "a run whose program read a model file itself, or whose reads are not hooked",
     lambda context: len(context.tables["reads"]) > 0 or "reads" in context.facts.trace.lost,
@@ -19,6 +23,7 @@ def _content(context: Context) -> Rows:
     size = int(context.tables["files"]["size_bytes"].sum())
     read = table[~table["call"].isin(explicit_reads.ASKED_ONLY).to_numpy(bool)]
     got, distinct = int(read["got_bytes"].sum()), int(read["file_bytes"].sum())
+    asked = table[table["call"].isin(explicit_reads.ASKED_ONLY).to_numpy(bool)]
     again = (Amount(got - distinct, "bytes", "of them more than once"),) if got > distinct else ()
     return Rows(
         answer=(
@@ -27,7 +32,7 @@ def _content(context: Context) -> Rows:
         ),
         caption=f"Calls of the program on the model file, which has {q.size(size)}. Direct reads begin and end at "
         "whole blocks of the file and leave nothing in the page cache; others may find it there. Time is that in which "
-        "at least one of the calls ran.",
+        f"at least one of the calls ran.{AHEAD if len(asked) else ''}",
         data=table,
     ).of(
         table,
@@ -38,6 +43,15 @@ def _content(context: Context) -> Rows:
         col.size("Bytes of the file", "file_bytes"),
         col.decimal("Time", "took_ns", 2, "ms", 1e6),
         col.number("Rate", lambda r: q.size(1e9 * r["got_bytes"] / r["took_ns"]) if r["took_ns"] else "", "per second"),
+        *(
+            (
+                col.size("In time", "in_time_bytes"),
+                col.size("Too late", "late_bytes"),
+                col.size("Never used", "unused_bytes"),
+            )
+            if len(asked)
+            else ()
+        ),
     )
 
 
