@@ -27,6 +27,7 @@ ANSWERED = {
     "fixed": "of a fixed set",
     "ahead": "with read-ahead from the layer before",
 }
+PLAIN = ("recent", "everywhere", "fixed")  # read nothing ahead
 FEW = (
     f"Fewer than {LEAST_ROWS} generated tokens chose experts, or layers have different numbers of them: nothing is "
     "compared."
@@ -39,13 +40,14 @@ def _content(context: Context) -> Rows:
     groups = expert_cache.groups(context.tables)
     each = sum(group.expert_bytes * len(group.layers) for group in groups) or None  # one expert of each layer
     memory = pd.array([each and each * int(n) for n in data["n_held"]], dtype="Int64")
-    data = data.assign(memory_bytes=memory)
+    data = data.assign(memory_bytes=memory, **_missed(context, data, groups))
     n_experts = max(context.expert_sizes.values(), default=0)
     return Rows(
         answer=_answer(data.to_dict("records")) if not empty else (),
         caption="Of the experts that tokens choose, the share that is in memory already. "
         f"{q.percent(LEARNED)} of the tokens teach and fill, the others are scored. Read ahead in vain: for each "
-        "expert that is chosen, so many that are not. "
+        "expert that is chosen, so many that are not. Left to read: of a token, by the rule that holds most and reads "
+        "nothing ahead, one tensor after another. "
         f"{shared_experts.generated(context)}{shared_experts.first_tokens(context)}",
         data=data,
         empty=empty or ("" if len(data) else FEW),
@@ -55,7 +57,32 @@ def _content(context: Context) -> Rows:
         col.number("Memory", lambda r: q.size(r["memory_bytes"]) if q.known(r["memory_bytes"]) else ""),
         *(_rule(rule, name) for rule, name in NAMES.items()),
         col.decimal("Read ahead in vain", "ahead_unused", 2),
+        col.number("Left to read for a token", _left),
     )
+
+
+def _missed(context: Context, data: pd.DataFrame, groups: Sequence[expert_cache.Group]) -> dict[str, pd.Series]:
+    """What a token still reads by the best of the rules that read nothing ahead: missed_bytes and missed_ns, float64.
+
+    The time is that of the device of the model file, where it was measured.
+    """
+    each = sum(group.expert_bytes * len(group.layers) for group in groups)  # one expert of each layer
+    reads = sum(len(group.bank_bytes) * len(group.layers) for group in groups)
+    n_chosen = data["n_held"].min()
+    missed = (1 - data[[*PLAIN]].max(axis=1)) * n_chosen
+    takes = context.read_time if context.read_time.n_measured and each else None
+    return {
+        "missed_bytes": missed * each if each else missed * float("nan"),
+        "missed_ns": missed * takes.ns(reads, each) if takes else missed * float("nan"),
+    }
+
+
+def _left(row: col.Row) -> str:
+    """`12.3 MiB, 15.1 ms`; without a time where the device was not measured."""
+    if not q.known(row["missed_bytes"]):
+        return ""
+    took = f", {q.duration(row['missed_ns'])}" if q.known(row["missed_ns"]) else ""
+    return f"{q.size(row['missed_bytes'])}{took}"
 
 
 def _rule(rule: str, name: str) -> col.Column:
