@@ -251,7 +251,7 @@ def test_what_memory_is_made_of_adds_up(kept: LoadedRun) -> None:
     took = kept.tables["footprint"].groupby("sample")[["took_ns", "occasion"]].first()
     spent = took[took["occasion"].isin(footprint.WHILE)]["took_ns"].sum()
     whole = kept.passes["end_ns"].max() - kept.passes["begin_ns"].min()
-    assert spent <= 0.005 * whole + 25_000_000  # some ms at first, and one sample more than the budget
+    assert spent <= 0.005 * whole + 10_000_000 + took["took_ns"].max()  # some ms at first, and one sample more
 
 
 # ---- what each prompt kept ----

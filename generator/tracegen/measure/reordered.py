@@ -1,4 +1,4 @@
-"""Writes a GGUF file again with its tensors in another order: tensors whole, key-values byte for byte.
+"""Writes a GGUF file again with its tensors, or the experts inside of them, in another order: bytes stay as they are.
 
 The name of the model is the one that is not: it says the order, so that pages of both files can be told apart.
 
@@ -10,9 +10,9 @@ import errno
 import os
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,6 +26,9 @@ Progress = Callable[[int, int], None]  # bytes done, bytes in all
 PIECE = 8 << 20  # bytes that are in memory at a time
 UNWRITTEN = 256 << 20  # bytes that may wait for the disk in the page cache
 _ORDERED = re.compile(", tensors in order [a-z-]+$")
+# What a layer has of each expert: a slice of a stacked tensor, or a row of the router, which numbers them.
+_OF_EXPERTS = re.compile(r"blk\.(\d+)\.(\w+_exps\.\w+|ffn_gate_inp\.(weight|bias)|exp_probs_b(_vl)?\.\w+)")
+_BY_NUMBER = re.compile(r"blk\.\d+\.(ffn_gate_tid2eid|ffn_\w+_chexps)\.")  # say which experts, or which belong together
 _NOT_HERE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
@@ -42,13 +45,15 @@ class Layout:
     """Where each tensor will begin in the new file, in the order of the file; `size_bytes` of that file.
 
     `name` is what the new file calls the model, None where the original gives it no name. `shift`: by how many bytes
-    the data begin later than those of the original, from which the places of tensors count on.
+    the data begin later than those of the original, from which the places of tensors count on. `slots`: of a tensor
+    whose experts are put in another order, the place of each.
     """
 
     tensors: tuple[tuple[TensorInfo, int], ...]
     size_bytes: int
     name: str | None
     shift: int
+    slots: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def n_moved(self) -> int:
@@ -83,10 +88,16 @@ def _refuse_splits(header: GgufFile) -> None:
         )
 
 
-def layout(header: GgufFile, order: str, names: Sequence[str], offsets: Sequence[int]) -> Layout:
+def layout(
+    header: GgufFile,
+    order: str,
+    names: Sequence[str],
+    offsets: Sequence[int],
+    slots: Mapping[str, tuple[int, ...]] | None = None,
+) -> Layout:
     """The layout in which the tensors `names`, all of the file, begin at `offsets` (ascending, aligned).
 
-    `order` is the word for it in the name of the model.
+    `order` is the word for it in the name of the model, `slots` the result of `slots_of`.
     """
     of = {tensor.name: tensor for tensor in header.tensors}
     tensors = tuple((of[name], offset) for name, offset in zip(names, offsets, strict=True))
@@ -95,7 +106,34 @@ def layout(header: GgufFile, order: str, names: Sequence[str], offsets: Sequence
     name = _name_in(header, order)
     end_of_list = max(tensor.listed_end for tensor in header.tensors)
     shift = _padded(end_of_list + _growth(header, name), header.alignment) - header.data_begin
-    return Layout(tensors, begin + shift + _padded(last.size_bytes, header.alignment), name, shift)
+    return Layout(tensors, begin + shift + _padded(last.size_bytes, header.alignment), name, shift, slots or {})
+
+
+def slots_of(header: GgufFile, places: Mapping[int, Sequence[int]]) -> dict[str, tuple[int, ...]]:
+    """Of each tensor that has a part for each expert of a layer in `places`, the place of each part.
+
+    `places`: layer -> the place of each expert, of those that have one; others stay. The router's rows move with the
+    experts, so that the model computes the same. Raises SettingsError where something else numbers experts.
+    """
+    path, found = header.path, dict[str, tuple[int, ...]]()
+    grouped = [key for key in header.metadata if key.endswith((".expert_group_count", ".experts_per_group"))]
+    if any(isinstance(n := header.metadata[key], int) and n > 1 for key in grouped):
+        raise SettingsError(
+            f"{path}: tokens choose groups of experts, which stand beside each other; no other order fits"
+        )
+    by_number = next((tensor.name for tensor in header.tensors if _BY_NUMBER.match(tensor.name)), None)
+    if by_number is not None:
+        raise SettingsError(f"{path}: {by_number} goes by the numbers of experts; no other order fits")
+    for tensor in header.tensors:
+        named = _OF_EXPERTS.fullmatch(tensor.name)
+        of = places.get(int(named[1])) if named else None
+        n = next((n for n in reversed(tensor.shape) if n > 1), 1)
+        if of is None or n == 1:
+            continue
+        if n < len(of) or tensor.size_bytes % n:
+            raise SettingsError(f"{path}: {tensor.name} has no part for each of {len(of)} experts")
+        found[tensor.name] = (*map(int, of), *range(len(of), n))
+    return found
 
 
 def _name_in(header: GgufFile, order: str) -> str | None:
@@ -176,7 +214,10 @@ class _Copy:
             self._copy(at.stop, at.stop + growth, listed_begin - at.stop)
         self._put(self._list(), listed_begin + growth)
         for tensor, offset in self._plan.tensors:
-            self._copy(tensor.offset, offset + self._plan.shift, tensor.size_bytes)
+            slots = self._plan.slots.get(tensor.name, (0,))
+            one = tensor.size_bytes // len(slots)
+            for part, place in enumerate(slots):
+                self._copy(tensor.offset + part * one, offset + self._plan.shift + place * one, one)
         self._leave_the_page_cache()
 
     def _list(self) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -24,7 +24,10 @@ MEANING = {
     "layer": "embeddings, then layer by layer, then what belongs to no layer",
     "first-touch": "as the run first touched the tensors in the file; never touched ones last",
     "hot": "most touched bytes per byte of the tensor first",
+    "co-activated": "tensors stay; in each, the experts that the run chose most come first, each followed by the one "
+    "that was chosen most often together with it",
 }
+INSIDE = "co-activated"  # moves experts inside of tensors
 
 
 @click.command("reorder", cls=Verb)
@@ -39,24 +42,30 @@ MEANING = {
 @click.option("--run", metavar="RUN", shell_complete=run_names)
 @click.option("--dry-run", is_flag=True)
 @click.option("--force", is_flag=True)
-def command(model: Path, out: Path, order: Order, run: str | None, dry_run: bool, force: bool) -> int:
+def command(model: Path, out: Path, order: str, run: str | None, dry_run: bool, force: bool) -> int:
     """Arrange the tensors, simulate, write the file and print what was done."""
     if run is None and order != "layer":
         raise SettingsError(f"--order {order}: needs a run that says what was touched; name it with --run RUN")
     _refuse_place(model, out, force)
     from tracegen.analysis import file_order
-    from tracegen.measure.reordered import layout, original
+    from tracegen.measure.reordered import layout, original, slots_of
     from tracegen.readers.gguf.file import tensor_table
 
     with original(model) as source:
         tensors = tensor_table((source.header,))
         touched = _Touched(run, model, tensors) if run is not None else None
-        if touched and order != "layer":
-            touched.refuse_none(order)
-        arranged = file_order.arranged(tensors, order, touched.accesses if touched else tensors.iloc[:0])
+        if touched and order == INSIDE:
+            arranged, slots = tensors.sort_values("offset"), slots_of(source.header, touched.slots(model))
+        else:
+            if touched and order != "layer":
+                touched.refuse_none(order)
+            arranged = file_order.arranged(tensors, cast("Order", order), touched.accesses if touched else tensors[:0])
+            slots = {}
         offsets = file_order.places(arranged, source.header.alignment)
-        plan = layout(source.header, order, arranged["name"].tolist(), offsets.tolist())
-        lines = list(touched.simulated(offsets, learned=order != "layer")) if touched else []
+        plan = layout(source.header, order, arranged["name"].tolist(), offsets.tolist(), slots)
+        lines: list[str] = []
+        if touched:
+            lines += touched.experts_simulated() if slots else touched.simulated(offsets, learned=order != "layer")
         if not dry_run:
             _write(source, plan, model, out, force)
         _print(source, plan, model, out, order, dry_run)
@@ -110,6 +119,29 @@ class _Touched:
             raise SettingsError(
                 f"--order {order}: {self._named} touched no tensor in the mapped file, so it gives no order; name a "
                 "run with mmap = true and repack = false"
+            )
+
+    def slots(self, model: Path) -> dict[int, list[int]]:
+        """Layer -> the place of each expert. Raises SettingsError where the run chose none."""
+        from tracegen.analysis import what_if
+
+        measured = frozenset(self._context.measured["pass_id"].tolist())
+        found = what_if.expert_slots(self._context.tables["routing"], measured)
+        if not found:
+            raise SettingsError(f"{self._named}: chose no experts of {model}; name a run of a mixture of experts")
+        return {layer: places.tolist() for layer, places in found.items()}
+
+    def experts_simulated(self) -> Iterator[str]:
+        """What the simulation of the run's report gives for experts in this order, in a sentence."""
+        from tracegen.contract import quantities as q
+
+        rows = self._context.what_if
+        of = rows[rows["memory_share"].eq(0).to_numpy(bool)].set_index("order")["reads"]
+        if {"today", INSIDE} <= set(of.index):
+            yield (
+                f"Simulation, not a prediction of speed: {q.decimal(of['today'])} reads per token from MODEL as it is, "
+                f"{q.decimal(of[INSIDE])} from OUT, if no byte is in memory: learned on earlier passes of "
+                f"{visible(self._named)} and scored on later ones. OUT is learned on all."
             )
 
     def simulated(self, offsets: pd.Series, learned: bool) -> Iterator[str]:
@@ -201,6 +233,9 @@ def _print(source: Original, plan: Layout, model: Path, out: Path, order: str, d
     n = len(plan.tensors)
     print(f"{visible(str(out))}  {plan.size_bytes:,} bytes{', not written (--dry-run)' if dry_run else ''}")
     print(f"Order {order}: {MEANING[order]}.")
+    if plan.slots:
+        verb = "would move" if dry_run else "moved"
+        print(f"Experts {verb} inside of {q.counted(len(plan.slots), 'tensor')}, the rows of routers with them.")
     print(f"{plan.n_moved:,} of {q.counted(n, 'tensor')} {'would begin' if dry_run else 'begin'} at another byte.")
     unclaimed = unclaimed_bytes(source.header)
     if unclaimed:
