@@ -53,6 +53,7 @@ typedef void (*cupti_callback)(void * of_ours, int domain, uint32_t call, const 
     X(ActivityGetNextRecord, (uint8_t * buffer, size_t valid, void ** record)) \
     X(ActivityGetNumDroppedRecords, (void * context, uint32_t stream, size_t * n)) \
     X(Subscribe, (void ** subscriber, cupti_callback, void * of_ours)) \
+    X(Unsubscribe, (void * subscriber)) \
     X(EnableDomain, (uint32_t enable, void * subscriber, int domain)) \
     X(GetResultString, (int result, const char ** text))
 

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BUFFER = 1 << 20, RANGES = 1 << 12, MAX_NAME = 512 };
+enum { BUFFER = 1 << 20, CALLS = 1 << 16, MAX_NAME = 512 };
 
 static struct {
 #define FUNCTION(name, parameters) int(*name) parameters;
@@ -31,47 +31,32 @@ static struct {
 #undef FUNCTION
 } cupti;
 
-/* From the call with this number on, calls are made in this split, or in none. */
-struct range {
-    uint32_t first, pass, split;
-    bool     in_split;
+/* A call, and the split that its thread evaluated then; in_split false: none that is recorded. */
+struct call {
+    uint32_t number, pass, split;
+    bool     known, in_split;
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
-static struct range    ranges[RANGES];                   /* a ring */
-static uint64_t        n_ranges;
+static struct call     calls[CALLS];                     /* the latest of each remainder of its number */
 static uint32_t        next_order;
-static uint64_t        n_lost, n_said; /* kernels without times; said: in the trace */
+static uint64_t        n_lost, n_said; /* kernels without times, or of calls that are forgotten; said: in the trace */
 
 static void (*others)(uint32_t pass, uint32_t split); /* of devices of another kind: called after ours */
 
 /* ---- which split a call belongs to ---- */
 
-static void on_call(void * ours, int domain, uint32_t number, const void * data) {
+static void on_call(void * ours, int domain, uint32_t function, const void * data) {
     const struct cupti_call * call = data;
-    struct range              now  = { .first = call->correlation };
-    (void) ours, (void) domain, (void) number;
+    (void) ours, (void) domain, (void) function;
     if (call->site != CUPTI_ENTERS || !tensor_trace_on) {
         return;
     }
-    now.in_split = tt_split_now(&now.pass, &now.split);
+    TT_TIMED_HOOK;
+    struct call now = { .number = call->correlation, .known = true };
+    now.in_split    = tt_split_now(&now.pass, &now.split);
     pthread_mutex_lock(&lock);
-    const struct range * last = n_ranges ? &ranges[(n_ranges - 1) % RANGES] : NULL;
-    const bool same = last && last->in_split == now.in_split && last->pass == now.pass && last->split == now.split;
-    if (!same) {
-        ranges[n_ranges++ % RANGES] = now;
-    }
+    calls[now.number % CALLS] = now;
     pthread_mutex_unlock(&lock);
-}
-
-/* Under the lock: the split of a call, NULL for none. Numbers of calls only grow, but begin again after 2^32. */
-static const struct range * range_of(uint32_t correlation) {
-    for (uint64_t i = n_ranges; i > 0 && n_ranges - i < RANGES; i--) {
-        const struct range * range = &ranges[(i - 1) % RANGES];
-        if ((int32_t) (correlation - range->first) >= 0) {
-            return range->in_split ? range : NULL;
-        }
-    }
-    return NULL;
 }
 
 /* ---- records ---- */
@@ -79,17 +64,16 @@ static const struct range * range_of(uint32_t correlation) {
 static void record(const struct cupti_kernel * kernel) {
     char label[MAX_NAME];
     pthread_mutex_lock(&lock);
-    const struct range * range = range_of(kernel->correlation);
-    struct tt_device_op  op    = { .begin_ns = kernel->begin_ns, .end_ns = kernel->end_ns };
-    const bool           timed = kernel->begin_ns && kernel->end_ns >= kernel->begin_ns;
-    if (range) {
-        op.pass  = range->pass;
-        op.split = range->split;
-        op.order = next_order++;
-        n_lost += !timed;
-    }
+    const struct call   call  = calls[kernel->correlation % CALLS];
+    const bool          known = call.known && call.number == kernel->correlation; /* else others came since */
+    const bool          timed = kernel->begin_ns && kernel->end_ns >= kernel->begin_ns;
+    struct tt_device_op op    = { .begin_ns = kernel->begin_ns, .end_ns = kernel->end_ns };
+    op.pass                   = call.pass;
+    op.split                  = call.split;
+    op.order                  = next_order++;
+    n_lost += !known || (call.in_split && !timed);
     pthread_mutex_unlock(&lock);
-    if (range && timed && tensor_trace_on) { /* others are those of a load, or of no pass that is recorded */
+    if (known && call.in_split && timed && tensor_trace_on) { /* else it is of a load, or of no pass that is recorded */
         snprintf(label, sizeof label, "kernel %s", kernel->name ? kernel->name : "");
         op.label = tt_string(tt_process, label);
         tt_record(tt_process, TT_DEVICE_OP, &op, sizeof op, tt_now());
@@ -159,7 +143,8 @@ static bool find(const char * path, char why[256]) {
     return library;
 }
 
-/* The first step that is refused, by its result. The clock comes first: it counts for what is recorded after. */
+/* The result of the first step that is refused; then nothing is left on. The clock comes first: it counts for what is
+   recorded after. */
 static int begin(void) {
     void * subscriber = NULL;
     int    result     = cupti.ActivityRegisterTimestampCallback(clock_of_the_trace);
@@ -167,7 +152,11 @@ static int begin(void) {
     result            = result ? result : cupti.Subscribe(&subscriber, on_call, NULL);
     result            = result ? result : cupti.EnableDomain(1, subscriber, CUPTI_RUNTIME_API);
     result            = result ? result : cupti.EnableDomain(1, subscriber, CUPTI_DRIVER_API);
-    return result ? result : cupti.ActivityEnable(CUPTI_CONCURRENT_KERNEL);
+    result            = result ? result : cupti.ActivityEnable(CUPTI_CONCURRENT_KERNEL);
+    if (result && subscriber) {
+        cupti.Unsubscribe(subscriber);
+    }
+    return result;
 }
 
 static void start(void) {

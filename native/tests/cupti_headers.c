@@ -39,7 +39,7 @@ static_assert((int) CUPTI_DRIVER_API == CUPTI_CB_DOMAIN_DRIVER_API, "domains");
 static_assert((int) CUPTI_RUNTIME_API == CUPTI_CB_DOMAIN_RUNTIME_API, "domains");
 static_assert((int) CUPTI_ENTERS == CUPTI_API_ENTER, "sites");
 
-/* Its functions take and return what ours are called with, but for the names of types. */
+/* Its functions are there; what they take is by its manual. */
 #define FUNCTION(name, parameters) static_assert(sizeof(&cupti##name) == sizeof(void *), #name);
 CUPTI_FUNCTIONS(FUNCTION)
 

@@ -63,6 +63,11 @@ int cuptiSubscribe(void ** subscriber, cupti_callback callback, void * of_ours) 
     *subscriber = &call_back;
     return result_of("Subscribe");
 }
+int cuptiUnsubscribe(void * subscriber);
+int cuptiUnsubscribe(void * subscriber) {
+    tells_runtime = tells_driver = tells_runtime && subscriber != &call_back;
+    return CUPTI_OK;
+}
 int cuptiEnableDomain(uint32_t enable, void * subscriber, int domain);
 int cuptiEnableDomain(uint32_t enable, void * subscriber, int domain) {
     tells_runtime |= enable && subscriber == &call_back && domain == CUPTI_RUNTIME_API;

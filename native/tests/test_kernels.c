@@ -144,17 +144,22 @@ static void kernels_of_a_graph_are_those_of_its_launch(void) {
     CHECK(found.n_ops == 3 && found.ops[0].pass == 7 && found.ops[1].pass == 7 && found.ops[2].pass == 8);
 }
 
-static void numbers_that_begin_again(void) {
+/* Another thread makes a call meanwhile, with a greater number, and is told of first; then as many as are remembered. */
+static void two_threads(void) {
     cuda_kernels_start();
-    launch(UINT32_MAX - 1, "a", 10, 20);
-    now_pass = 8;
-    launch(2, "b", 20, 30);
-    tt_read_stamps(8, 2);
+    in_split = false;
+    launch(101, "of another thread", 10, 20);
+    in_split = true;
+    launch(100, "a", 10, 20);
+    launch(200, "forgotten", 20, 30);
+    launch(200 + (1 << 16), "b", 30, 40);
+    tt_read_stamps(7, 2);
 }
 
-static void numbers_of_calls_begin_again(void) {
-    const struct found found = found_after(numbers_that_begin_again);
-    CHECK(found.n_ops == 2 && found.ops[0].pass == 7 && found.ops[1].pass == 8);
+static void a_call_belongs_to_its_own_thread(void) {
+    const struct found found = found_after(two_threads);
+    CHECK(found.n_ops == 2 && strstr(found.strings, "kernel a|") && strstr(found.strings, "kernel b|"));
+    CHECK(strstr(found.strings, "cuda.lost|1|") && !strstr(found.strings, "forgotten"));
 }
 
 static void without_times_and_room(void) {
@@ -189,6 +194,7 @@ static void refused(void) {
     refuse("ActivityEnable");
     cuda_kernels_start();
     CHECK(!tt_read_stamps);
+    launch(5, "a", 1, 2); /* nobody is told of it */
 }
 static void no_library(void) {
     setenv("TENSOR_TRACE_CUPTI", "/nowhere/libcupti.so", 1);
@@ -232,7 +238,7 @@ int main(void) {
     const struct check checks[] = {
         TEST(a_kernel_belongs_to_the_split_that_launched_it),
         TEST(kernels_of_a_graph_are_those_of_its_launch),
-        TEST(numbers_of_calls_begin_again),
+        TEST(a_call_belongs_to_its_own_thread),
         TEST(what_has_no_time_is_counted),
         TEST(devices_of_another_kind_are_read_too),
         TEST(why_nothing_is_recorded),

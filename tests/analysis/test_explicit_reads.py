@@ -95,20 +95,24 @@ def test_what_was_asked_for_was_in_time_too_late_or_never_used() -> None:
         for page in range(row["begin"] // 4096, -(-row["end"] // 4096))
         if passes["end_ns"].get(row["pass_id"]) > first
     }
-    late = sorted(touched)[:3]
+    late, others = sorted(touched)[:3], sorted(touched)[4:6]
+    slow, last_ns = asked_ahead.SLOW_NS, int(passes["end_ns"].max())
+    seen = [(page, second + 50, slow, "minor") for page in late]  # on its way
+    seen += [(others[0], second + 50, slow - 1, "minor"), (others[1], last_ns - 1, 9 * slow, "major")]  # evicted since
+    seen += [(late[0], first - 50, slow, "major"), (1 << 30, second, slow, "major")]  # before, and behind the file
     faults = [
         dict(
-            fault=n,
             pass_id=1,
             node=0,
             thread=0,
             file=0,
             offset=4096 * page + n,
             kind=kind,
-            begin_ns=second + 50,
-            duration_ns=5,
+            begin_ns=ns,
+            duration_ns=took,
+            fault=n,
         )
-        for n, (page, kind) in enumerate([*((page, "major") for page in late), (sorted(touched)[4], "minor")])
+        for n, (page, ns, took, kind) in enumerate(seen)
     ]
     spans = tables["spans"].assign(fault_ns=pd.array([0] * len(tables["spans"]), "Int64"))
     known = {**tables, "faults": frame("faults", faults), "spans": spans}

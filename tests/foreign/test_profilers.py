@@ -17,6 +17,7 @@ from tracegen.contract.kernel_names import op_of, short_name
 from tracegen.contract.model import Check
 from tracegen.contract.tables import check
 from tracegen.foreign.importing import import_run, read_again
+from tracegen.foreign.profilers import nsys
 from tracegen.foreign.reading import read_trace
 from tracegen.foreign.selection import found_in
 from tracegen.foreign.trace import ForeignTrace
@@ -118,7 +119,10 @@ def test_operations_that_overlap_are_said(tmp_path: Path) -> None:
     trace = read(profiles.scheduler(tmp_path, document))
     exact = trace.tables["device_ops"].set_index(["pass_id", "node"])["exact"]
     assert not exact[0, 3] and exact.sum() == len(exact) - 1
-    assert "CPU by its first thread" in checks(trace)["op_times"].found
+    assert "1 operation began before others" in checks(trace)["op_times"].found
+    assert "CPU by its first thread" in checks(trace)["op_times"].detail
+    whole = read(profiles.scheduler(tmp_path))
+    assert "CPU by its first thread" in checks(whole)["op_times"].found
 
 
 def test_a_profile_without_names_of_tensors_has_the_same_passes(tmp_path: Path) -> None:
@@ -179,6 +183,14 @@ def test_kernels_tell_their_operation(kernel: str, short: str, op: str | None) -
     assert short_name(kernel) == short and op_of(kernel) == op
 
 
+def endless(folder: Path, table: str) -> Path:
+    """An export whose kernels are a view that never ends."""
+    rows = "WITH RECURSIVE n(start) AS (SELECT 1 UNION ALL SELECT start + 1 FROM n)"
+    columns = "start, start AS end, 0 AS deviceId, 1 AS demangledName, 7 AS globalPid"
+    made = f"CREATE VIEW {table} AS {rows} SELECT {columns} FROM n"
+    return profiles.nsys(folder, more=["DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL", made])
+
+
 BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "csv alone": (lambda folder: profiles.opencl(folder, events=False), "put the cl_trace.json beside it"),
     "cut line": (
@@ -188,6 +200,12 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "no time": (
         lambda folder: profiles.opencl(folder, lines={3: "a,kernel_mul,nan,1x1x1,1x1x1,1x1x1x1"}),
         "line 4: expected a time in ms",
+    ),
+    "rows beyond all": (
+        lambda folder: profiles.opencl(
+            folder, lines={1: "norm-0,kernel_rms_norm,0.012,1x1x1,1x1x1,576x3000000000x1x1"}
+        ),
+        "line 2: a result has 3000000000 rows",
     ),
     "other kernel": (
         lambda folder: profiles.opencl(folder, lines={3: "a,kernel_x,0.012,1x1x1,1x1x1,1x1x1x1"}),
@@ -208,16 +226,18 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda folder: profiles.nsys(folder, more=["DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL"]),
         "without kernels",
     ),
-    "a view": (
+    "a view": (lambda folder: endless(folder, "CUPTI_ACTIVITY_KIND_KERNEL"), "that computes"),
+    "a view of another case": (lambda folder: endless(folder, "cupti_activity_kind_kernel"), "that computes"),
+    "computed names": (
         lambda folder: profiles.nsys(
             folder,
             more=[
-                "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL",
-                "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(start) AS (SELECT 1 UNION ALL SELECT "
-                "start + 1 FROM n) SELECT start, start AS end, 0 AS deviceId, 1 AS shortName FROM n",
+                "DROP TABLE StringIds",
+                "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT AS (hex(zeroblob(100000000))))",
+                "INSERT INTO StringIds (id) VALUES (40)",
             ],
         ),
-        "is a view and no table",
+        "columns that are computed",
     ),
     "text for a time": (
         lambda folder: profiles.nsys(
@@ -253,6 +273,47 @@ def test_a_database_that_is_cut_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:9_000])
     with pytest.raises(TraceFormatError, match=r"cannot be read as SQLite|without kernels"):
         read(path)
+
+
+def test_another_database_beside_a_trace_is_none(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "mlflow.db") as database:
+        database.execute("CREATE TABLE runs (id INT)")
+    profiles.opencl(tmp_path)
+    assert found_in([tmp_path]).role == "opencl"
+    with pytest.raises(TraceFormatError, match="none of the known formats"):
+        found_in([tmp_path / "mlflow.db"])
+
+
+def test_time_spent_on_a_database_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = profiles.nsys(tmp_path)
+    monkeypatch.setattr(nsys, "MOST_STEPS", 2)
+    with nsys._opened("it", path) as database, pytest.raises(sqlite3.OperationalError, match="interrupted"):
+        database.execute(
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+        ).fetchall()
+
+
+def test_copies_within_a_device_are_none_between_backends(tmp_path: Path) -> None:
+    start = profiles.times()[0][1][0]
+    more = [
+        f"INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES ({start}, {start + 9}, 0, 7, 64, {kind})" for kind in (8, 10)
+    ]
+    copies = read(profiles.nsys(tmp_path, more=more)).tables["copies"]
+    assert copies.loc[copies["size_bytes"] == 64, "source"].tolist() == ["not recorded"]
+
+
+def test_a_tensor_of_two_kernels_begins_one_pass(tmp_path: Path) -> None:
+    path = profiles.opencl(tmp_path)
+    lines = path.read_text().splitlines()
+    events = (tmp_path / "cl_trace.json").read_text().splitlines()
+    twice, marks = [lines[0]], [events[0]]
+    for n, line in enumerate(lines[1:]):
+        again = 2 if line.startswith("norm-0,") else 1
+        twice += [line] * again
+        marks += events[1 + 4 * n : 5 + 4 * n] * again
+    path.write_text("\n".join(twice) + "\n")
+    (tmp_path / "cl_trace.json").write_text("\n".join([*marks, "]"]) + "\n")
+    assert len(read(path).tables["passes"]) == len(TOKENS)
 
 
 def test_an_export_is_not_written_to(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def test_an_assertion_is_said_without_the_folders_of_the_build() -> None:
     failure = failure_in("load\n/home/ada/build/ggml/src/ggml-backend.cpp:1957: GGML_ASSERT(n <= 16) failed", -6)
     assert failure is not None
     assert said(failure) == "The program stopped itself: “ggml-backend.cpp:1957: GGML_ASSERT(n <= 16) failed”."
+    calls = '#2  0x00007f ggml_abort (fmt="GGML_ASSERT(%s) failed")'
+    assert said(Failure(words=(*failure.words, calls), signal="SIGABRT")) == said(failure)
     assert said(Failure(words=(), signal="SIGABRT")) == "The program was killed by SIGABRT."
 
 

@@ -80,6 +80,7 @@ def test_labels_name_the_nodes_of_their_split_in_order(labels: tuple[str, ...], 
         (("mmq", "mmq", "mmq", "k_add"), (None, None, None, 4)),  # one of four was fused into another, or is another's
         (("mystery", "k_add", "k_add"), (None, None, None)),
         (("mul_mat_vec_q", "mul_mat_id", "mmq", "mmq"), (2, 6, 7, 8)),
+        (("unary_gated_op_kernel", "k_add"), (5, 4)),  # SWIGLU; in their order of time
     ],
 )
 def test_kernels_belong_to_nodes_where_there_are_as_many(
@@ -88,7 +89,7 @@ def test_kernels_belong_to_nodes_where_there_are_as_many(
     rows = table(*(f"kernel _Z{len(kernel)}{kernel}v" for kernel in kernels))
     assert [None if pd.isna(n) else int(n) for n in rows["node"]] == list(nodes)
     assert [label.split()[1] for label in rows["label"]] == list(kernels)
-    assert all(label.startswith(("MUL_MAT", "ADD", "RMS_NORM", "mystery")) for label in rows["label"])
+    assert all(label.startswith(("MUL_MAT", "ADD", "RMS_NORM", "GLU", "mystery")) for label in rows["label"])
 
 
 def test_each_device_counts_for_itself() -> None:

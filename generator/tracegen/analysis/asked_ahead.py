@@ -1,7 +1,8 @@
 """What became of the bytes that the program asked the kernel to read ahead: there in time, too late, or never used.
 
 In pages of 4 KiB, each by the first call that asked for it. A page is used when an operation touches it in the mapping
-in a pass that ends after that call; it was too late when a page fault on it waited for a read after the call.
+in a pass that ends after that call; it was too late when a page fault on it waited for a read until the end of the
+first such pass (later it may have been evicted meanwhile).
 """
 
 import numpy as np
@@ -13,8 +14,9 @@ from tracegen.analysis.disk_waits import recorded
 from tracegen.analysis.under_way import UnderWay
 
 PAGE = 4096
-NEVER_ASKED = np.iinfo(np.int64).max
+SLOW_NS = 20_000  # a fault that only maps a page is shorter; where no requests were recorded, a longer one waited
 COLUMNS = ("in_time_bytes", "late_bytes", "unused_bytes")
+_NEVER = np.iinfo(np.int32).max
 
 
 def outcome(tables: Tables, asked: pd.DataFrame) -> pd.DataFrame:
@@ -25,44 +27,48 @@ def outcome(tables: Tables, asked: pd.DataFrame) -> pd.DataFrame:
     that is not known.
     """
     found = np.full((len(asked), 3), -1, np.int64)
-    known, used = recorded(tables), accesses.ranges(tables)
-    used = used[used["memory"].eq("disk").to_numpy(bool)]
-    ends = tables["passes"].set_index("pass_id")["end_ns"].fillna(NEVER_ASKED - 1)
-    used = used.assign(end_ns=used["pass_id"].map(ends)).groupby(["file", "begin", "end"])["end_ns"].max().reset_index()
-    faults = _waiting(tables)
+    known, used, faults = recorded(tables), _uses(tables), _waiting(tables)
     sizes = tables["files"].set_index("file")["size_bytes"]
     asked = asked.reset_index(drop=True)
+    since = asked["end_ns"].to_numpy("int64")
+    ends = np.sort(tables["passes"]["end_ns"].dropna().to_numpy("int64"))
     for file, of in asked[asked["file"].isin(sizes.index).to_numpy(bool)].groupby("file"):
         n = -(-int(sizes[file]) // PAGE)
-        since, row = np.full(n, NEVER_ASKED, np.int64), np.full(n, -1, np.int64)
-        for number, begin, size, ns in zip(of.index, of["offset"], of["size_bytes"], of["end_ns"], strict=True):
-            first, last = int(begin) // PAGE, min(-(-(int(begin) + int(size)) // PAGE), n)
-            fresh = np.flatnonzero(row[first:last] < 0) + first
-            since[fresh], row[fresh] = int(ns), number
-        touched, late = np.zeros(n, bool), np.zeros(n, bool)
-        mine = used[used["file"].eq(file).to_numpy(bool)]
-        for begin, end, ns in zip(mine["begin"], mine["end"], mine["end_ns"], strict=True):
-            pages = slice(int(begin) // PAGE, -(-int(end) // PAGE))
-            touched[pages] |= since[pages] < int(ns)
-        there = faults[faults["file"].eq(file).to_numpy(bool)]
-        page = there["offset"].to_numpy("int64") // PAGE
-        late[page[there["begin_ns"].to_numpy("int64") > since[page]]] = True
-        states = (touched & ~late, late, ~touched & ~late)
-        for place, state in enumerate(states):
+        row = np.full(n, -1, np.int32)  # of `asked`: the call that asked first
+        for number, begin, size in zip(of.index, of["offset"], of["size_bytes"], strict=True):
+            part = row[int(begin) // PAGE : min(-(-(int(begin) + int(size)) // PAGE), n)]
+            part[part < 0] = int(number)
+        first_use = np.full(n, _NEVER, np.int32)  # place among `ends` of the pass that used it first after that
+        for begin, end, place in used[used["file"].eq(file).to_numpy(bool)][["begin", "end", "place"]].to_numpy():
+            pages = slice(begin // PAGE, -(-end // PAGE))
+            after = (row[pages] >= 0) & (since[row[pages]] < ends[place])
+            first_use[pages] = np.where(after, np.minimum(first_use[pages], place), first_use[pages])
+        touched, late = first_use < _NEVER, np.zeros(n, bool)
+        there = faults[faults["file"].eq(file).to_numpy(bool) & faults["offset"].lt(n * PAGE).to_numpy(bool)]
+        page, begin_ns = there["offset"].to_numpy("int64") // PAGE, there["begin_ns"].to_numpy("int64")
+        until = np.append(ends, np.iinfo(np.int64).max)[np.minimum(first_use[page], len(ends))]
+        late[page[(row[page] >= 0) & (begin_ns > since[row[page]]) & (begin_ns <= until)]] = True
+        for place, state in enumerate((touched & ~late, late, ~touched & ~late)):
             counts = np.bincount(row[state & (row >= 0)], minlength=len(asked))
             found[of.index, place] = counts[of.index] * PAGE if known or place == 2 else -1
     table = pd.DataFrame(found, columns=list(COLUMNS))
     return table.astype("Int64").mask(table < 0)
 
 
+def _uses(tables: Tables) -> pd.DataFrame:
+    """What operations touched in mapped files: file, begin, end (bytes), and the place of the end of their pass among
+    all ends, ascending; each range once for each pass."""
+    ends = tables["passes"].dropna(subset=["end_ns"]).set_index("pass_id")["end_ns"].astype("int64")
+    used = accesses.ranges(tables)
+    used = used[used["memory"].eq("disk").to_numpy(bool) & used["pass_id"].isin(ends.index).to_numpy(bool)]
+    place = np.searchsorted(np.sort(ends.to_numpy()), used["pass_id"].map(ends).to_numpy("int64"))
+    return used[["file", "begin", "end"]].assign(place=place).drop_duplicates().astype("int64")
+
+
 def _waiting(tables: Tables) -> pd.DataFrame:
-    """The page faults that waited for a read: file, offset, begin_ns. Without requests, those that began one."""
+    """The page faults that waited for a read: file, offset, begin_ns. Without requests, the long ones."""
     faults = tables["faults"].dropna(subset=["file", "offset"])
-    under_way = UnderWay(tables)
-    if under_way.recorded:
-        begin = faults["begin_ns"].to_numpy("int64")
-        end = begin + faults["duration_ns"].fillna(0).to_numpy("int64")
-        waits = under_way.ns(begin, end) > 0
-    else:
-        waits = faults["kind"].eq("major").fillna(False).to_numpy(bool)
+    took, under_way = faults["duration_ns"].fillna(0).to_numpy("int64"), UnderWay(tables)
+    begin = faults["begin_ns"].to_numpy("int64")
+    waits = under_way.ns(begin, begin + took) > 0 if under_way.recorded else took >= SLOW_NS
     return faults.loc[waits, ["file", "offset", "begin_ns"]]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 # The first pattern that fits counts. A product quantizes its activations first (quantize_q8_1): a part of it.
 _OPS = tuple(
@@ -42,6 +43,7 @@ _PARTS = re.compile(r"quantize_|convert_unary|fixup|combine_results")
 _LINKED = re.compile(r"_Z[NLK]*(?=\d)")
 
 
+@lru_cache(4096)
 def short_name(kernel: str) -> str:
     """The name of a kernel without its result, namespaces, template arguments and parameters."""
     if linked := _LINKED.match(kernel):
@@ -59,6 +61,7 @@ def _last_part(kernel: str, at: int) -> str:
     return part
 
 
+@lru_cache(4096)
 def op_of(kernel: str) -> str | None:
     """ggml's name of the operation that a kernel computes, None where its name does not say.
 
@@ -71,6 +74,7 @@ def op_of(kernel: str) -> str | None:
     return None
 
 
+@lru_cache(4096)
 def is_part(kernel: str) -> bool:
     """Whether a kernel does a part of an operation that has another kernel."""
     return _PARTS.search(short_name(kernel)) is not None

@@ -52,7 +52,7 @@ def role_of(file: SourceFile) -> str | None:
     if ggmlviz.looks_like(head):
         return "ggmlviz"
     if nsys.looks_like(head):
-        return "nsys"
+        return "nsys" if nsys.is_export(file.path) else None
     if opencl.looks_like(head):
         return "opencl"
     if opencl.looks_like_events(head):

@@ -16,6 +16,7 @@ from tracegen.publishing import versions
 from tracegen.publishing.freeze import freeze
 from tracegen.readers.native.trace import VERSION
 from tracegen.storing import store
+from tracegen.storing.execute import ending
 from tracegen.storing.progress import Progress
 
 DEMOS = ("demo-moe", "demo-disk", "demo")  # the last one leads on the front page
@@ -36,6 +37,9 @@ def demo(experiments: Path, config: Path) -> Path:
             print(f"{name}: {experiment.question}", flush=True)
             try:
                 run = measure(experiment, folder, progress)
+                if run.facts.failure is not None:
+                    words = " ".join(run.facts.failure.words[-1:]) or ending(run.facts.exit_status or 0)
+                    raise EnvironmentFailure(f"{run.folder}: the program failed: {words}")
             except (SettingsError, EnvironmentFailure) as error:
                 if experiment.memory_limit_gb is None:
                     raise
@@ -58,6 +62,7 @@ def _current_run(experiment: Experiment, folder: Path) -> Run | None:
         encode(run.facts.settings) == dict(settings_of(experiment))
         and (experiment.prompt in prompt if experiment.chat else prompt == experiment.prompt)
         and run.facts.trace.reader == VERSION
+        and run.facts.failure is None
     )
     return run if same else None
 

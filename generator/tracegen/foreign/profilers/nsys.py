@@ -9,6 +9,7 @@ kernels for so few are compiled for their number each.
 
 import re
 import sqlite3
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,12 +24,24 @@ from tracegen.foreign.faults import Figures
 from tracegen.foreign.profilers.profile import HOST, LATEST_NS, Copy, Profile
 
 MAGIC = b"SQLite format 3\0"
-MOST_ROWS = 50_000_000
+MOST_ROWS = 20_000_000  # of a table
+MOST_TEXT = 64 << 20  # bytes of all names
+MOST_STEPS = 1_000  # of a million instructions of SQLite each, for one export: some minutes
 _KERNELS, _COPIES, _GRAPHS = (f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "GRAPH_TRACE"))
-_TO_DEVICE, _TO_HOST = 1, 2  # CUpti_ActivityMemcpyKind; 8: within a device, 10: between two
+_TO_DEVICE, _TO_HOST, _WITHIN = 1, 2, 8  # CUpti_ActivityMemcpyKind; others are between two devices
 _DEVICE = "CUDA{}".format
 _FEW = re.compile(r"mul_mat_vec\w*<.*?\(int\)(\d)\b")  # the first whole number is that of the tokens
 _PRODUCT = re.compile(r"mul_mat|gemm|gemv|cutlass")
+
+
+def is_export(path: Path) -> bool:
+    """Whether a file is a database with what CUPTI records, or one that cannot be read."""
+    try:
+        with _opened(str(path), path) as database:
+            names = database.execute("SELECT name FROM sqlite_master LIMIT 10000").fetchall()
+    except TraceFormatError:
+        return True  # to read it says what is wrong
+    return any(str(name).upper().startswith("CUPTI_") for (name,) in names)
 
 
 def looks_like(head: bytes) -> bool:
@@ -40,7 +53,7 @@ def read(name: str, path: Path) -> Profile:
     """The kernels and copies of an export. Raises TraceFormatError where it is none, or broken."""
     with _opened(name, path) as database:
         columns = _columns(name, database, _KERNELS)
-        if "start" not in columns:
+        if not {"start", "end", "deviceId"} <= columns:
             raise TraceFormatError(
                 f"{name}: is an SQLite database without kernels ({_KERNELS}); record with `nsys profile --trace cuda` "
                 "and export with `nsys export --type sqlite`"
@@ -48,7 +61,7 @@ def read(name: str, path: Path) -> Profile:
         named = "demangledName" if "demangledName" in columns else "shortName"
         pid = "globalPid" if "globalPid" in columns else "0"
         rows = _rows(name, database, _KERNELS, f"start, end, deviceId, {named}, {pid}", 5)
-        strings = dict(_text_rows(name, database))
+        strings = _names(name, database, set(rows[:, 3].tolist()))
         moved = _rows(name, database, _COPIES, "start, end, deviceId, copyKind, bytes", 5)
         whole_graphs = len(_rows(name, database, _GRAPHS, "start", 1))
     if len(set(rows[:, 4].tolist())) > 1:
@@ -75,7 +88,7 @@ def read(name: str, path: Path) -> Profile:
         np.full(len(kernels), -1, np.int64),
         first,
         _tokens(kernels, first),
-        [_copy(*row) for row in moved.tolist()],
+        [_copy(*row) for row in moved.tolist() if row[3] != _WITHIN],
         figures,
         {"kernels": len(kernels), "whole_graphs": whole_graphs},
     )
@@ -83,9 +96,12 @@ def read(name: str, path: Path) -> Profile:
 
 @contextmanager
 def _opened(name: str, path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, which nothing may change and whose schema may run nothing."""
+    """The database, which nothing may change. What it holds is of bounded size, and takes bounded time."""
     database = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)
+    steps = iter(range(MOST_STEPS))
     try:
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1 << 20)
+        database.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
         database.execute("PRAGMA trusted_schema = OFF")
         database.execute("PRAGMA cell_size_check = ON")
         yield database
@@ -96,24 +112,30 @@ def _opened(name: str, path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _columns(name: str, database: sqlite3.Connection, table: str) -> set[str]:
-    """The columns of a table, empty where there is none. Raises TraceFormatError for a view of its name."""
-    kind = database.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone()
-    if kind is not None and kind[0] != "table":
-        raise TraceFormatError(f"{name}: {table} is a {str(kind[0])[:20]} and no table; export it again")
-    return {str(row[1]) for row in database.execute(f"PRAGMA table_info({table})")}
+    """The columns of a table, empty where there is none.
+
+    Raises TraceFormatError for a view of its name, a virtual table, and columns that are computed.
+    """
+    found = database.execute("SELECT type, sql FROM sqlite_master WHERE name = ? COLLATE NOCASE", (table,)).fetchall()
+    for kind, sql in found:
+        if kind != "table" or str(sql).upper().split()[1:2] == ["VIRTUAL"]:
+            raise TraceFormatError(f"{name}: {table} is a {str(kind)[:20]} that computes; export it again")
+    columns = database.execute(f"PRAGMA table_xinfo({table})").fetchall()
+    if any(row[6] for row in columns):
+        raise TraceFormatError(f"{name}: {table} has columns that are computed; export it again")
+    return {str(row[1]) for row in columns}
 
 
 def _rows(name: str, database: sqlite3.Connection, table: str, columns: str, width: int) -> np.ndarray:
     """The whole numbers of columns of a table, int64; no row where there is no such table."""
     if not _columns(name, database, table):
         return np.zeros((0, width), np.int64)
-    (n,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()
-    if n > MOST_ROWS:
-        raise TraceFormatError(f"{name}: {table} has {n:,} rows, but at most {MOST_ROWS:,} are read; record less")
-    values = np.zeros((n, width), np.int64)
+    values = array("q")
     for at, row in enumerate(database.execute(f"SELECT {columns} FROM {table}")):
-        values[at] = [_whole(name, table, at, value) for value in row]
-    return values
+        if at == MOST_ROWS:
+            raise TraceFormatError(f"{name}: {table} has more than {MOST_ROWS:,} rows; record less")
+        values.extend(_whole(name, table, at, value) for value in row)
+    return np.frombuffer(values, np.int64).reshape(-1, width) if values else np.zeros((0, width), np.int64)
 
 
 def _whole(name: str, table: str, row: int, value: Any) -> int:
@@ -122,12 +144,19 @@ def _whole(name: str, table: str, row: int, value: Any) -> int:
     return value
 
 
-def _text_rows(name: str, database: sqlite3.Connection) -> Iterator[tuple[int, str]]:
-    """Number and text of each string."""
-    if not _columns(name, database, "StringIds"):
-        return
+def _names(name: str, database: sqlite3.Connection, wanted: set[int]) -> dict[int, str]:
+    """The texts of these numbers; a number may have none."""
+    found: dict[int, str] = {}
+    if not {"id", "value"} <= _columns(name, database, "StringIds"):
+        return found
+    left = MOST_TEXT
     for number, text in database.execute("SELECT id, value FROM StringIds"):
-        yield number, str(text)
+        if number in wanted:
+            found[number] = str(text)
+            left -= len(found[number])
+        if left < 0:
+            raise TraceFormatError(f"{name}: the names of its kernels have more than {MOST_TEXT:,} bytes; record less")
+    return found
 
 
 def _firsts(begin_ns: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, int]:
@@ -159,5 +188,5 @@ def _tokens(kernels: list[str], first: np.ndarray) -> np.ndarray:
 
 def _copy(begin_ns: int, end_ns: int, device: int, kind: int, size_bytes: int) -> Copy:
     here = _DEVICE(device)
-    source, target = {_TO_DEVICE: (HOST, here), _TO_HOST: (here, HOST)}.get(kind, (here, here))
+    source, target = {_TO_DEVICE: (HOST, here), _TO_HOST: (here, HOST)}.get(kind, ("not recorded", here))
     return Copy(begin_ns, end_ns, source, target, size_bytes)

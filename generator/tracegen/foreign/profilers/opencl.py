@@ -54,7 +54,10 @@ def read(name: str, data: bytes, events: bytes | None) -> Profile:
         )
     ops, unnamed = ops_of(row[1] for row in rows)
     tensors = [row[0] for row in rows]
-    first = [(op, tensor) == (ops[0], tensors[0]) for op, tensor in zip(ops, tensors, strict=True)]
+    of = np.array(
+        [(tensor, row[1]) == (tensors[0], rows[0][1]) for tensor, row in zip(tensors, rows, strict=True)], bool
+    )
+    first = of & ~np.append(False, of[:-1])
     figures: Figures = {
         "by_kernel": len({row[1] for row in rows}),
         "unnamed": ", ".join(unnamed[:8]),
@@ -68,7 +71,7 @@ def read(name: str, data: bytes, events: bytes | None) -> Profile:
         tensors,
         ["OpenCL"] * len(rows),
         np.full(len(rows), -1, np.int64),
-        np.array(first, bool),
+        first,
         np.array([row[3] for row in rows], np.int64),
         figures=figures,
         facts={"queued_ns": submitted},
@@ -90,6 +93,8 @@ def _row(name: str, number: int, line: str) -> tuple[str, str, int, int]:
         took = -1.0
     if not 0 <= took <= LATEST_NS / 1e6:
         raise TraceFormatError(f"{name}: line {number}: expected a time in ms, found {parts[2][:40]!r}")
+    if int(sizes[2]) >= 1 << 31:
+        raise TraceFormatError(f"{name}: line {number}: a result has {sizes[2]} rows; the file was changed")
     return parts[0], parts[1], round(took * 1e6), int(sizes[2])
 
 

@@ -37,7 +37,8 @@ _ELSEWHERE = "darwin.c"  # of macOS, where nothing can be attached
 _VULKAN = ("vulkan/*.h", "vulkan/*.c")  # the layer: it takes Vulkan's headers
 _LAYER, _MANIFEST = "VK_LAYER_TRACEGEN_times", "VkLayer_tracegen.json"
 _CUPTI = "libcupti.so*"
-_OF_CUDA = ("extras/CUPTI/lib64", "lib64", "lib")  # where CUDA's toolkit has that
+_ROOTS = ("/usr/local/cuda", "/opt/cuda", "/usr")  # of CUDA's toolkit; the last one is that of Debian's packages
+_OF_CUDA = ("extras/CUPTI/lib64", "lib64", "lib", f"lib/{platform.machine()}-linux-gnu")  # where it has that
 _FLAGS = (
     "-shared",
     "-fPIC",
@@ -69,6 +70,8 @@ def ensure_attach(progress: Progress, *, device_ops: bool = False) -> Path:
         )
     native = resource_folder("native")
     layer = device_ops and (cupti() is None or _has_vulkan())
+    if device_ops and not layer:
+        progress.say("operations of Vulkan devices get no times: Vulkan's headers (libvulkan-dev) were not found")
     parts = (*_PARTS, *_VULKAN) if layer else _PARTS
     folder = cache_folder() / "llama.cpp" / f"attach-{_key(native, parts)}"
     with alone(folder, progress, (folder / LIBRARY).exists):
@@ -132,7 +135,7 @@ def device_times(library: Path) -> dict[str, str]:
 
 def cupti() -> Path | None:
     """NVIDIA's library for profilers: of CUDA's toolkit (CUDA_HOME, CUDA_PATH, or a usual place), or of a package."""
-    roots = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda")
+    roots = (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), *_ROOTS)
     folders = [Path(root) / part for root in filter(None, roots) for part in _OF_CUDA]
     package = importlib.util.find_spec("nvidia")
     for place in (package.submodule_search_locations or ()) if package else ():

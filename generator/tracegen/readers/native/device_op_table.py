@@ -22,14 +22,20 @@ from tracegen.contract import tables as contract
 from tracegen.readers.native.recorded import DeviceOp, Records, Split
 
 _KERNEL = "kernel "  # how the label of a kernel begins
-_SAME = {"MUL_MAT_ID": "MUL_MAT"}  # operations whose kernels have the same names
+# Operations whose kernels have the same names, or are named by their kind.
+_SAME = {
+    "MUL_MAT_ID": "MUL_MAT",
+    **dict.fromkeys(("CONT", "DUP"), "CPY"),
+    **dict.fromkeys(("REGLU", "GEGLU", "SWIGLU", "SWIGLU_OAI", "GEGLU_ERF", "GEGLU_QUICK"), "GLU"),
+    **dict.fromkeys(("RELU", "SIGMOID", "SILU", "TANH", "GELU", "GELU_QUICK", "GELU_ERF", "EXP", "SOFTPLUS"), "UNARY"),
+}
 _FAMILIES = ("GLU", "UNARY")  # what a label says of an operation that the graph names by its kind, as SWIGLU
 
 
 def device_op_table(records: Records) -> pd.DataFrame:
     """The table; a label that names no node of its split has none."""
     pass_ids = {number: p.pass_id for number, p in records.passes.items()}
-    ordered = sorted(records.device_ops, key=lambda op: (pass_ids[op.pass_number], op.split, op.order))
+    ordered = sorted(records.device_ops, key=lambda op: (pass_ids[op.pass_number], op.split, *_order(op)))
     found: dict[tuple[object, ...], list[int | None]] = {}
     rows = []
     for number, of_pass in groupby(ordered, key=lambda op: op.pass_number):
@@ -62,6 +68,11 @@ def _row(op: DeviceOp, pass_id: int, part: int, split: Split | None, node: int |
         end_ns=op.end_ns,
         exact=op.exact,
     )
+
+
+def _order(op: DeviceOp) -> tuple[int, int]:
+    """Where an operation stands in its split: kernels by their begins, as they are told of in another order."""
+    return (op.begin_ns, op.order) if op.label.startswith(_KERNEL) else (0, op.order)
 
 
 def _label(label: str) -> str:

@@ -9,8 +9,8 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, When
 
 AHEAD = (
-    " Pages that were only asked for are in time if an operation touched them after that, and no page fault on them "
-    "waited for a read."
+    " Pages that were only asked for are in time if an operation touched them after that without a page fault that "
+    "waited."
 )
 READ = When(
     "a run whose program read a model file itself, or whose reads are not hooked",

@@ -32,10 +32,12 @@ def findings(context: Context) -> Iterator[Finding]:
         amounts = (Amount(limit, "bytes"),)
         text = f"The program needed more memory than the {amounts[0].text} of its limit, and the kernel killed it."
     elif failure.signal == "SIGABRT" and failure.words:
-        text = f"The program stopped itself: “{q.printable(failure.words[-1])}”."
+        text = f"The program stopped itself: “{q.printable(_asserted(failure))}”."
     elif failure.signal is not None:
-        locked = " Less locked memory (`mlock_gb`) leaves more." if context.facts.conditions.mlock else ""
-        text = f"The program was killed by {failure.signal}. {KILLED.get(failure.signal, '')}{locked}".rstrip()
+        why = [KILLED.get(failure.signal, "")]
+        if failure.signal == "SIGKILL" and context.facts.conditions.mlock:
+            why.append("Less locked memory (`mlock_gb`) leaves more.")
+        text = " ".join(filter(None, (f"The program was killed by {failure.signal}.", *why)))
     elif failure.words:
         text = f"The program ended with an error: “{q.printable(failure.words[0])}”."
     else:
@@ -49,6 +51,12 @@ def findings(context: Context) -> Iterator[Finding]:
         effect=1.0,
         part=CHECKS,
     )
+
+
+def _asserted(failure: Failure) -> str:
+    """The line of a program that stopped itself that says why; after it a debugger may list calls (`#2 0x…`)."""
+    own = [line for line in failure.words if not line.startswith("#")] or list(failure.words)
+    return next((line for line in own if "GGML_ASSERT" in line or "what():" in line), own[-1])
 
 
 def _exceeded(context: Context) -> int | None:

@@ -225,11 +225,12 @@ def _untimed(context: Context) -> str:
     if len(context.of_devices):
         return f"how fast {'they' if several else 'it'} could be is not known"
     if context.facts.settings.get("device_times") == "ops":
-        return context.facts.trace.device_ops_refused or "no backend labelled its operations, so none has a time"
+        return context.facts.trace.device_ops_refused or "none of its operations was recorded with a time"
     times = f"{'their' if several else 'its'} single operations have no times"
     if context.others.startswith("RPC"):
         return f"{times} (`--server` takes them from the server’s own trace)"
-    return f"{times} (`--device-times ops` records those of a Vulkan device)"
+    what = "kernels, where CUPTI is installed" if context.others.startswith("CUDA") else "those of a Vulkan device"
+    return f"{times} (`--device-times ops` records {what})"
 
 
 def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
