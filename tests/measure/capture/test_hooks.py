@@ -119,6 +119,11 @@ def says(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[in
     return code, captured.out + captured.err
 
 
+def test_the_docs_list_each_detail() -> None:
+    text = " ".join((NATIVE.parent / "docs/llama-cpp.md").read_text(encoding="utf-8").split())
+    assert f"may be missing: {', '.join(DETAILS.values())}." in text
+
+
 def test_each_hook_of_a_detail_names_one_that_there_is() -> None:
     assert {hook.detail for hook in LISTED} == {"", *DETAILS}
 

@@ -54,10 +54,8 @@ def read(name: str, data: bytes, events: bytes | None) -> Profile:
         )
     ops, unnamed = ops_of(row[1] for row in rows)
     tensors = [row[0] for row in rows]
-    of = np.array(
-        [(tensor, row[1]) == (tensors[0], rows[0][1]) for tensor, row in zip(tensors, rows, strict=True)], bool
-    )
-    first = of & ~np.append(False, of[:-1])
+    of = np.array([tensor == tensors[0] for tensor in tensors], bool)
+    first = of & ~np.append(False, of[:-1])  # a tensor may take several kernels
     figures: Figures = {
         "by_kernel": len({row[1] for row in rows}),
         "unnamed": ", ".join(unnamed[:8]),
