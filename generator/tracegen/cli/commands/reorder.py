@@ -55,7 +55,8 @@ def command(model: Path, out: Path, order: str, run: str | None, dry_run: bool, 
         tensors = tensor_table((source.header,))
         touched = _Touched(run, model, tensors) if run is not None else None
         if touched and order == INSIDE:
-            arranged, slots = tensors.sort_values("offset"), slots_of(source.header, touched.slots(model))
+            arranged = tensors.sort_values("offset", kind="stable")
+            slots = slots_of(source.header, touched.slots(model))
         else:
             if touched and order != "layer":
                 touched.refuse_none(order)
