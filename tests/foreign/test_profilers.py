@@ -16,11 +16,14 @@ from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.kernel_names import op_of, short_name
 from tracegen.contract.model import Check
 from tracegen.contract.tables import check
-from tracegen.foreign.importing import import_run, read_again
+from tracegen.foreign.importing import as_run, import_run, read_again
 from tracegen.foreign.profilers import nsys
 from tracegen.foreign.reading import read_trace
 from tracegen.foreign.selection import found_in
 from tracegen.foreign.trace import ForeignTrace
+from tracegen.report.figures import timeline
+from tracegen.report.figures.context import Context
+from tracegen.report.pages.render import render_report
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
 
@@ -110,6 +113,21 @@ def test_a_trace_is_imported_and_read_again(role: str, tmp_path: Path) -> None:
     after = store.read_tables(tables)
     assert all(before[name].equals(after[name]) for name in before)
     assert import_run("it", tmp_path / "it", wanted, Progress())[1]
+
+
+@pytest.mark.parametrize("role", MAKERS)
+def test_pages_show_the_devices_of_a_token(role: str, tmp_path: Path) -> None:
+    """The pass that is shown is that of median length; how busy its device was is counted from the file."""
+    wanted = found_in([MAKERS[role](tmp_path)])
+    run, tables = as_run(wanted, Progress())
+    context = Context(run, tables)
+    content = timeline._content(context)
+    took = sum(end - begin for begin, end in profiles.times()[1])
+    (whole,) = context.measured.loc[context.measured["pass_id"] == 1, "duration_ns"]
+    assert content.title == "What do the devices do during token 1?" and not content.empty
+    assert (content.answer[0].value, content.answer[0].words) == (took / whole, f"{DEVICES[role]} computing")
+    report = render_report(run, tables, citable=None)
+    assert "timeline" in {page.key for page in report.pages}
 
 
 def test_operations_that_overlap_are_said(tmp_path: Path) -> None:

@@ -194,7 +194,8 @@ class Analyses:
     def typical_pass(self) -> int | None:
         """The generate pass of median length, else the prompt pass of median length; None when no pass has spans."""
         m = self.measured.dropna(subset=["duration_ns", "graph"])
-        m = m[m["pass_id"].isin(self.tables["spans"]["pass_id"])]
+        lanes = self.tables["spans"] if len(self.tables["spans"]) else self.tables["device_ops"]
+        m = m[m["pass_id"].isin(lanes["pass_id"])]
         part = m[(m["kind"] == "generate").to_numpy(bool)] if (m["kind"] == "generate").any() else m
         return None if part.empty else passes.median_pass(part)
 
