@@ -12,6 +12,7 @@ AHEAD = (
     " Pages that were only asked for are in time if an operation touched them after that without a page fault that "
     "waited."
 )
+OUTCOMES = {"In time": "in_time_bytes", "Too late": "late_bytes", "Never used": "unused_bytes"}
 READ = When(
     "a run whose program read a model file itself, or whose reads are not hooked",
     lambda context: len(context.tables["reads"]) > 0 or "reads" in context.facts.trace.lost,
@@ -42,17 +43,19 @@ def _content(context: Context) -> Rows:
         col.size("Read", "got_bytes"),
         col.size("Bytes of the file", "file_bytes"),
         col.decimal("Time", "took_ns", 2, "ms", 1e6),
-        col.number("Rate", lambda r: q.size(1e9 * r["got_bytes"] / r["took_ns"]) if r["took_ns"] else "", "per second"),
-        *(
-            (
-                col.size("In time", "in_time_bytes"),
-                col.size("Too late", "late_bytes"),
-                col.size("Never used", "unused_bytes"),
-            )
-            if len(asked)
-            else ()
-        ),
+        col.number("Rate", _rate, "per second"),
+        *(_outcome(label, name) for label, name in OUTCOMES.items() if len(asked)),
     )
+
+
+def _rate(row: col.Row) -> str:
+    """How fast a call read; empty where it did not."""
+    return q.size(1e9 * row["got_bytes"] / row["took_ns"]) if row["took_ns"] and row["got_bytes"] else ""
+
+
+def _outcome(label: str, name: str) -> col.Column:
+    """What became of what was only asked for; empty for other calls."""
+    return col.number(label, lambda r: q.size(r[name]) if r["call"] in explicit_reads.ASKED_ONLY else "")
 
 
 EXPLICIT_READS = Table(
