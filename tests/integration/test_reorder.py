@@ -108,7 +108,12 @@ def test_experts_of_groups_stay(
             with pytest.raises(SettingsError, match=said):
                 slots_of(header, places)
         else:
-            found = slots_of(header, places)
+            norm = replace(header.tensors[0], name="blk.0.ffn_norm_exps.weight", shape=(64, 1, 1, 1), size_bytes=256)
+            found = slots_of(replace(header, tensors=(*header.tensors, norm)), places)
+            assert norm.name not in found  # of all experts together
+            other = replace(norm, name="blk.0.ffn_up_exps.bias")
+            with pytest.raises(SettingsError, match=r"ffn_up_exps\.bias has no part for each"):
+                slots_of(replace(header, tensors=(*header.tensors, other)), places)
             assert {name.split(".")[1] for name in found} == {"0", "1"}
             assert all(slots[:2] == ((1, 0) if ".0." in name else (0, 1)) for name, slots in found.items())
             assert any("ffn_gate_inp" in name for name in found)

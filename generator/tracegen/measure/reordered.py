@@ -27,7 +27,9 @@ PIECE = 8 << 20  # bytes that are in memory at a time
 UNWRITTEN = 256 << 20  # bytes that may wait for the disk in the page cache
 _ORDERED = re.compile(", tensors in order [a-z-]+$")
 # What a layer has of each expert: a slice of a stacked tensor, or a row of the router, which numbers them.
-_OF_EXPERTS = re.compile(r"blk\.(\d+)\.(\w+_exps\.\w+|ffn_gate_inp\.(weight|bias)|exp_probs_b(_vl)?\.\w+)")
+_OF_EXPERTS = re.compile(
+    r"blk\.(\d+)\.(ffn_(gate|up|down|gate_up)_exps\.\w+|ffn_gate_inp\.(weight|bias)|exp_probs_b(_vl)?\.\w+)"
+)
 _BY_NUMBER = re.compile(r"blk\.\d+\.(ffn_gate_tid2eid|ffn_\w+_chexps)\.")  # say which experts, or which belong together
 _NOT_HERE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
@@ -124,14 +126,14 @@ def slots_of(header: GgufFile, places: Mapping[int, Sequence[int]]) -> dict[str,
     by_number = next((tensor.name for tensor in header.tensors if _BY_NUMBER.match(tensor.name)), None)
     if by_number is not None:
         raise SettingsError(f"{path}: {by_number} goes by the numbers of experts; no other order fits")
-    for tensor in header.tensors:
-        named = _OF_EXPERTS.fullmatch(tensor.name)
-        of = places.get(int(named[1])) if named else None
-        n = next((n for n in reversed(tensor.shape) if n > 1), 1)
-        if of is None or n == 1:
+    named = [(tensor, int(match[1])) for tensor in header.tensors if (match := _OF_EXPERTS.fullmatch(tensor.name))]
+    n_experts = {layer: tensor.shape[2] for tensor, layer in named if tensor.name.endswith("_exps.weight")}
+    for tensor, layer in named:
+        of, n = places.get(layer), next((n for n in reversed(tensor.shape) if n > 1), 1)
+        if of is None or n == 1:  # a number for all experts
             continue
-        if n < len(of) or tensor.size_bytes % n:
-            raise SettingsError(f"{path}: {tensor.name} has no part for each of {len(of)} experts")
+        if n != n_experts.get(layer) or n < len(of) or tensor.size_bytes % n:
+            raise SettingsError(f"{path}: {tensor.name} has no part for each of the experts of layer {layer}")
         found[tensor.name] = (*map(int, of), *range(len(of), n))
     return found
 

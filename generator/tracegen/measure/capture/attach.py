@@ -139,7 +139,7 @@ def cupti() -> Path | None:
     folders = [Path(root) / part for root in filter(None, roots) for part in _OF_CUDA]
     package = importlib.util.find_spec("nvidia")
     for place in (package.submodule_search_locations or ()) if package else ():
-        folders += [found / "lib" for found in sorted(Path(place).iterdir())]
+        folders += sorted(Path(place).glob("*/lib"))
     libraries = (path for folder in folders for path in sorted(folder.glob(_CUPTI), reverse=True))
     return next((path for path in libraries if path.is_file()), None)
 
