@@ -47,7 +47,9 @@ KINDS = Need(
     (Key.PASS_KINDS, Key.PASSES_AGREE),
 )
 ROWS = Need("sums would be divided by the wrong number of tokens", (Key.TOKENS_AGREE,))
-WHOLE = Need("the trace ends before the run did, so nothing can be said about the whole run", (Key.TRACE_COMPLETE,))
+WHOLE = Need(
+    "the program or its trace ended too early, so nothing can be said about the whole run", (Key.TRACE_COMPLETE,)
+)
 FAULTS = Need(
     "page faults are missing, or were counted in the wrong operation",
     (Key.FAULTS_RECORDED, Key.FAULTS_AGREE, Key.FAULTS_PLACED, Key.FAULTS_BARRIERS),

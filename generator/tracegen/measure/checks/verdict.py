@@ -77,8 +77,8 @@ def _hooks(e: Evidence) -> Check:
 def _nodes(e: Evidence) -> Check:
     state = e.tables["ops"]["state"]
     total, known = len(state), int(state.notna().sum())
-    if total == 0 and e.exit_status and e.tables["passes"]["kind"].eq("load").all():
-        return check(Key.NODES_ACCOUNTED, "not checked", "the program failed before its first pass")
+    if _only_loaded(e):
+        return check(Key.NODES_ACCOUNTED, "not checked", _FAILED_EARLY)
     if total == 0 and _windowed(e):
         outside = count(e.trace["skipped_passes"])
         finding = f"no pass lay in the window and {outside} outside it: choose another one"
@@ -86,6 +86,14 @@ def _nodes(e: Evidence) -> Check:
     counts = state.value_counts()
     detail = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n)
     return check(Key.NODES_ACCOUNTED, total > 0 and known == total, f"{count(known)} of {count(total)}", detail)
+
+
+def _only_loaded(e: Evidence) -> bool:
+    """Whether the program failed while it loaded the model, or between that and its first pass."""
+    return bool(e.exit_status) and e.tables["ops"].empty and bool(e.tables["passes"]["kind"].eq("load").all())
+
+
+_FAILED_EARLY = "the program failed before its first pass"
 
 
 def _threads(e: Evidence) -> Check:
@@ -333,6 +341,8 @@ def _kinds(e: Evidence) -> Check:
     if _only_ggml(e):
         finding = f"no loads and no contexts, {count(len(kinds))} graphs"
         return check(Key.PASS_KINDS, "not checked", finding, _ONLY_GGML)
+    if _only_loaded(e):
+        return check(Key.PASS_KINDS, "not checked", _FAILED_EARLY)
     n = int((kinds == "warmup").sum())
     unknown = int(kinds.isna().sum())
     expected = None if _windowed(e) else e.warmup
