@@ -2,6 +2,7 @@
 #include "check.h"
 #include "cupti_stand_in.h"
 #include "folder.h"
+#include "found.h"
 #include "ggml_process.h"
 #include "ggml_splits.h"
 #include "ggml_waits.h"
@@ -49,33 +50,6 @@ static void open_stand_in(void) {
 }
 
 /* ---- what was written ---- */
-
-enum { MOST = 8 };
-struct found {
-    struct tt_device_op ops[MOST];
-    unsigned            n_ops;
-    char                strings[4096]; /* all of them, each followed by a bar */
-};
-
-static void take_records(const uint8_t * payload, size_t size, void * state) {
-    struct found *   found = state;
-    struct tt_record record;
-    for (size_t at = 0; at + sizeof record <= size; at += record.length) {
-        memcpy(&record, payload + at, sizeof record);
-        const uint8_t * data = payload + at + sizeof record;
-        if (record.type == TT_DEVICE_OP && found->n_ops++ < MOST) {
-            memcpy(&found->ops[found->n_ops - 1], data, sizeof *found->ops);
-        } else if (record.type == TT_STRING) {
-            uint32_t     length;
-            const size_t used = strlen(found->strings);
-            memcpy(&length, data + 4, sizeof length);
-            if (used + length + 2 < sizeof found->strings) {
-                memcpy(found->strings + used, data + 8, length);
-                found->strings[used + length] = '|';
-            }
-        }
-    }
-}
 
 /* Runs in a process of its own, as recording begins once. */
 static struct found found_after(void (*run)(void)) {

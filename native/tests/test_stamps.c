@@ -1,6 +1,7 @@
 /* Time stamps of a device's operations, with a device that is made up: when they are read, and what is lost. */
 #include "check.h"
 #include "folder.h"
+#include "found.h"
 #include "ggml_process.h"
 #include "ggml_splits.h"
 #include "tt_record.h"
@@ -83,32 +84,6 @@ static const struct stamp_functions device = { make_pool, end_pool, reset, resul
 static const uint64_t               mask   = (1ull << BITS) - 1;
 
 /* ---- what was written ---- */
-
-struct found {
-    struct tt_device_op ops[3]; /* the first ones */
-    unsigned            n_ops;
-    char                strings[4096]; /* all of them, each followed by a bar */
-};
-
-static void take_records(const uint8_t * payload, size_t size, void * state) {
-    struct found *   found = state;
-    struct tt_record record;
-    for (size_t at = 0; at + sizeof record <= size; at += record.length) {
-        memcpy(&record, payload + at, sizeof record);
-        const uint8_t * data = payload + at + sizeof record;
-        if (record.type == TT_DEVICE_OP && found->n_ops++ < 3) {
-            memcpy(&found->ops[found->n_ops - 1], data, sizeof *found->ops);
-        } else if (record.type == TT_STRING) {
-            uint32_t     length;
-            const size_t used = strlen(found->strings);
-            memcpy(&length, data + 4, sizeof length);
-            if (used + length + 2 < sizeof found->strings) {
-                memcpy(found->strings + used, data + 8, length);
-                found->strings[used + length] = '|';
-            }
-        }
-    }
-}
 
 static struct found found_after(void (*run)(void)) {
     char         folder[512], error[256];

@@ -84,6 +84,7 @@ def test_no_check_fails(role: str, tmp_path: Path) -> None:
 def test_copies_belong_to_their_pass(role: str, tmp_path: Path) -> None:
     copies = read(MAKERS[role](tmp_path)).tables["copies"]
     assert copies["pass_id"].tolist() == [0, 0, 1, 1, 2, 2] if role == "scheduler" else [0, 1, 1, 2, 2]
+    assert set(copies["proof"].astype("object").fillna("null")) == {"none" if role == "scheduler" else "null"}
     logits = copies[copies["target"] == "CPU"]
     assert logits["source"].tolist() == ["CUDA0"] * 3 and logits["pass_id"].tolist() == [0, 1, 2]
 

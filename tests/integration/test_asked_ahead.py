@@ -1,5 +1,6 @@
 """What llama.cpp asks the kernel to read ahead: of a table that stays mapped, the rows of the tokens of each pass."""
 
+import pandas as pd
 import pytest
 
 from tests import random_models
@@ -38,6 +39,16 @@ def loaded(hooked: Build, tmp_path_factory: pytest.TempPathFactory) -> LoadedRun
     return load_run(run.folder)
 
 
+def asked_for(loaded: LoadedRun) -> tuple[pd.DataFrame, set[int]]:
+    """The calls that asked, and the pages of the file that they asked for."""
+    reads = loaded.tables["reads"]
+    asked = reads[reads["call"].eq("madvise").to_numpy(bool)]
+    ends = asked["offset"] + asked["size_bytes"]
+    return asked, {
+        page for begin, end in zip(asked["offset"], ends, strict=True) for page in range(begin // PAGE, end // PAGE)
+    }
+
+
 def test_pages_asked_for_are_those_of_the_rows_of_tokens(loaded: LoadedRun) -> None:
     (table,) = loaded.tensors[loaded.tensors["name"].eq(TABLE).to_numpy(bool)].to_dict("records")
     row_bytes = table["size_bytes"] // table["ne1"]
@@ -49,13 +60,7 @@ def test_pages_asked_for_are_those_of_the_rows_of_tokens(loaded: LoadedRun) -> N
             (table["offset"] + row * row_bytes) // PAGE, -(-(table["offset"] + (row + 1) * row_bytes) // PAGE)
         )
     }
-    reads = loaded.tables["reads"]
-    asked = reads[reads["call"].eq("madvise").to_numpy(bool)]
-    pages = {
-        page
-        for read in asked.to_dict("records")
-        for page in range(read["offset"] // PAGE, (read["offset"] + read["size_bytes"]) // PAGE)
-    }
+    asked, pages = asked_for(loaded)
     assert len(asked) >= 6 and wanted <= pages and not (asked["offset"] % PAGE).any()
     others = loaded.tensors.sort_values("offset")["offset"]
     inside = others[others.ge(table["offset"]).to_numpy(bool)].head(2)
@@ -64,13 +69,7 @@ def test_pages_asked_for_are_those_of_the_rows_of_tokens(loaded: LoadedRun) -> N
 
 def test_each_page_was_in_time_too_late_or_never_used(loaded: LoadedRun) -> None:
     table = explicit_reads.by_call(loaded.tables).set_index("call")
-    reads = loaded.tables["reads"]
-    asked = reads[reads["call"].eq("madvise").to_numpy(bool)]
-    pages = {
-        page
-        for read in asked.to_dict("records")
-        for page in range(read["offset"] // PAGE, (read["offset"] + read["size_bytes"]) // PAGE)
-    }
+    _, pages = asked_for(loaded)
     parts = table.loc["madvise", [*asked_ahead.COLUMNS]]
     assert parts.sum() == PAGE * len(pages) and parts["in_time_bytes"] > 0
 

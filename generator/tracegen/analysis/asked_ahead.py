@@ -19,15 +19,15 @@ COLUMNS = ("in_time_bytes", "late_bytes", "unused_bytes")
 _NEVER = np.iinfo(np.int32).max
 
 
-def outcome(tables: Tables, asked: pd.DataFrame) -> pd.DataFrame:
+def outcome(tables: Tables, asked: pd.DataFrame, used: pd.DataFrame | None = None) -> pd.DataFrame:
     """COLUMNS for each row of `asked` (file, offset, size_bytes, end_ns; in order of time), Int64: bytes of whole pages
     that no call before had asked for. They add up to these.
 
     What was too late is null, and so is what was in time, where page faults were not recorded; all are null of a file
-    that is not known.
+    that is not known. `used`: the result of `accesses.ranges`, if the caller has it already.
     """
     found = np.full((len(asked), 3), -1, np.int64)
-    known, used, faults = recorded(tables), _uses(tables), _waiting(tables)
+    known, uses, faults = recorded(tables), _uses(tables, used), _waiting(tables)
     sizes = tables["files"].set_index("file")["size_bytes"]
     asked = asked.reset_index(drop=True)
     since = asked["end_ns"].to_numpy("int64")
@@ -39,7 +39,7 @@ def outcome(tables: Tables, asked: pd.DataFrame) -> pd.DataFrame:
             part = row[int(begin) // PAGE : min(-(-(int(begin) + int(size)) // PAGE), n)]
             part[part < 0] = int(number)
         first_use = np.full(n, _NEVER, np.int32)  # place among `ends` of the pass that used it first after that
-        for begin, end, place in used[used["file"].eq(file).to_numpy(bool)][["begin", "end", "place"]].to_numpy():
+        for begin, end, place in uses[uses["file"].eq(file).to_numpy(bool)][["begin", "end", "place"]].to_numpy():
             pages = slice(begin // PAGE, -(-end // PAGE))
             after = (row[pages] >= 0) & (since[row[pages]] < ends[place])
             first_use[pages] = np.where(after, np.minimum(first_use[pages], place), first_use[pages])
@@ -55,11 +55,11 @@ def outcome(tables: Tables, asked: pd.DataFrame) -> pd.DataFrame:
     return table.astype("Int64").mask(table < 0)
 
 
-def _uses(tables: Tables) -> pd.DataFrame:
+def _uses(tables: Tables, used: pd.DataFrame | None) -> pd.DataFrame:
     """What operations touched in mapped files: file, begin, end (bytes), and the place of the end of their pass among
     all ends, ascending; each range once for each pass."""
     ends = tables["passes"].dropna(subset=["end_ns"]).set_index("pass_id")["end_ns"].astype("int64")
-    used = accesses.ranges(tables)
+    used = accesses.ranges(tables) if used is None else used
     used = used[used["memory"].eq("disk").to_numpy(bool) & used["pass_id"].isin(ends.index).to_numpy(bool)]
     place = np.searchsorted(np.sort(ends.to_numpy()), used["pass_id"].map(ends).to_numpy("int64"))
     return used[["file", "begin", "end"]].assign(place=place).drop_duplicates().astype("int64")

@@ -20,18 +20,19 @@ COLUMNS = (
 )
 
 
-def by_call(tables: Tables) -> pd.DataFrame:
+def by_call(tables: Tables, used: pd.DataFrame | None = None) -> pd.DataFrame:
     """A row for each kind of pass and call: load first, then in the order in which they began.
 
     Columns: kind (of the pass; null: between passes), call, direct (past the page cache), n_calls, asked_bytes,
     got_bytes, file_bytes (different bytes of the file among them), took_ns (at least one of these calls ran); of what
     was only asked for, in_time_bytes, late_bytes and unused_bytes (see `asked_ahead.outcome`), else null.
+    `used`: the result of `accesses.ranges`, if the caller has it already.
     """
     kinds = tables["passes"].set_index("pass_id")["kind"].astype("object")
     rows = tables["reads"].astype({"call": "object"})
     rows = rows.assign(kind=rows["pass_id"].map(kinds.to_dict()).astype("object"))
     only_asked = rows["call"].isin(ASKED_ONLY).to_numpy(bool)
-    ahead = asked_ahead.outcome(tables, rows[only_asked]) if only_asked.any() else None
+    ahead = asked_ahead.outcome(tables, rows[only_asked], used) if only_asked.any() else None
     rows[[*asked_ahead.COLUMNS]] = pd.NA
     if ahead is not None:
         rows.loc[only_asked, [*asked_ahead.COLUMNS]] = ahead.to_numpy(object)

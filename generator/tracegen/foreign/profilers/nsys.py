@@ -90,7 +90,6 @@ def read(name: str, path: Path) -> Profile:
         _tokens(kernels, first),
         [_copy(*row) for row in moved.tolist() if row[3] != _WITHIN],
         figures,
-        {"kernels": len(kernels), "whole_graphs": whole_graphs},
     )
 
 

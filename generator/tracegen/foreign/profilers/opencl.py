@@ -45,7 +45,7 @@ def read(name: str, data: bytes, events: bytes | None) -> Profile:
         )
     lines = data.decode("utf-8", "replace").splitlines()[1:]
     rows = [_row(name, number, line) for number, line in enumerate(lines, 2)]
-    begin_ns, end_ns, submitted = _times(name, events, [row[1] for row in rows])
+    begin_ns, end_ns = _times(name, events, [row[1] for row in rows])
     length = np.array([row[2] for row in rows], np.int64)
     for at in np.flatnonzero(abs(end_ns - begin_ns - length) > APART_NS)[:1].tolist():
         raise TraceFormatError(
@@ -72,7 +72,6 @@ def read(name: str, data: bytes, events: bytes | None) -> Profile:
         first,
         np.array([row[3] for row in rows], np.int64),
         figures=figures,
-        facts={"queued_ns": submitted},
     )
 
 
@@ -96,8 +95,8 @@ def _row(name: str, number: int, line: str) -> tuple[str, str, int, int]:
     return parts[0], parts[1], round(took * 1e6), int(sizes[2])
 
 
-def _times(name: str, events: bytes, kernels: list[str]) -> tuple[np.ndarray, np.ndarray, int]:
-    """Begin and end of each kernel on the device, ns, and how long all of them waited to be submitted."""
+def _times(name: str, events: bytes, kernels: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Begin and end of each kernel on the device, ns."""
     found = _EVENT.findall(events)
     kinds = [(phase, lane) for _, phase, _, lane in found]
     whole = kinds == [*_PER_KERNEL] * len(kernels)
@@ -110,4 +109,4 @@ def _times(name: str, events: bytes, kernels: list[str]) -> tuple[np.ndarray, np
     if len(ts) and int(ts.max()) > LATEST_NS // 1000:
         raise TraceFormatError(f"{name}: cl_trace.json has a time of {int(ts.max())} µs; the file was changed")
     ts = ts * 1000
-    return ts[:, 2], ts[:, 3], int((ts[:, 1] - ts[:, 0]).sum())
+    return ts[:, 2], ts[:, 3]

@@ -24,7 +24,10 @@ _EXECUTED = contract.OP_STATES.index("executed")
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy between two memories: begin and end in ns, its bytes, and the name of the tensor (empty: unknown)."""
+    """A copy between two memories: begin and end in ns, its bytes, and the name of the tensor (empty: unknown).
+
+    `handed_over`: its time may be that of the hand-over alone.
+    """
 
     begin_ns: int
     end_ns: int
@@ -33,6 +36,7 @@ class Copy:
     size_bytes: int
     tensor: str = ""
     split: int = 0
+    handed_over: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,6 +215,6 @@ def _copies(rows: _Rows, copies: Sequence[Copy]) -> tuple[pd.DataFrame, int]:
         "size_bytes": np.array([copy.size_bytes for copy in known], np.int64),
         "begin_ns": np.array([copy.begin_ns for copy in known], np.int64),
         "end_ns": np.array([max(copy.end_ns, copy.begin_ns) for copy in known], np.int64),
-        "proof": pd.Series(["blocking"] * len(known), dtype=object),
+        "proof": pd.Series(["none" if copy.handed_over else None for copy in known], dtype=object),
     }
     return contract.frame("copies", columns), len(ordered) - len(known)

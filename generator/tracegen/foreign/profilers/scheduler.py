@@ -91,14 +91,16 @@ def _checked(where: str, record: Mapping[str, Any], n_backends: int) -> None:
 
 
 def _copy(record: Mapping[str, Any], devices: list[str]) -> Copy:
-    """A copy; `backend_id` is the backend of the split that it is for, and its name says which side is the host."""
+    """A copy; `backend_id` is the backend of the split that it is for, and its name says which side is the host.
+
+    Its time is that of the call, which may return before the copy is made.
+    """
     begin, split_on = record["start_ns"], devices[record["backend_id"]]
     direction = record["name"] if record["name"] in _DIRECTIONS else ""
     others = [device for device in devices if device not in (HOST, split_on)]
     source = HOST if direction == "copy_H2D" else others[0] if len(others) == 1 else "not recorded"
-    return Copy(
-        begin, begin + record["duration_ns"], source, split_on, record["bytes"], _tensor(record), record["split_id"]
-    )
+    end, tensor = begin + record["duration_ns"], _tensor(record)
+    return Copy(begin, end, source, split_on, record["bytes"], tensor, record["split_id"], handed_over=True)
 
 
 def _tensor(record: Mapping[str, Any]) -> str:

@@ -37,7 +37,7 @@ from tracegen.measure.demo.models import KINDS, recipe_hash, write_demo_model
 from tracegen.measure.runs.control import Control, shares
 from tracegen.measure.runs.facts import Captured
 from tracegen.measure.runs.failure import failure_in
-from tracegen.measure.runs.recording import Stages, record, refuse_failure, refuse_nothing
+from tracegen.measure.runs.recording import Stages, record, refuse_nothing, refuse_unloaded
 from tracegen.measure.trained import TRAINED, trained_model
 from tracegen.readers.gguf.file import Model, read_model
 from tracegen.storing.execute import Completed, last_lines, run_program
@@ -238,7 +238,7 @@ def _capture(
     name = Path(command[0]).name
     if ended.timed_out:
         raise EnvironmentFailure(f"{name}: {why}; its last lines:\n{last_lines(err)}")
-    refuse_failure(name, raw, ended, why)
+    refuse_unloaded(name, raw, ended, why)
     refuse_nothing(name, raw)
     if requests:
         requests.locate(paths)

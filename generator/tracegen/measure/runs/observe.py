@@ -31,7 +31,7 @@ from tracegen.measure.capture.trace_pages import trace_pages
 from tracegen.measure.runs.control import Control
 from tracegen.measure.runs.facts import Captured
 from tracegen.measure.runs.failure import failure_in
-from tracegen.measure.runs.recording import SERVERS, Stages, record, refuse_failure, refuse_nothing, refuse_several
+from tracegen.measure.runs.recording import SERVERS, Stages, record, refuse_nothing, refuse_several, refuse_unloaded
 from tracegen.readers.gguf.file import Model, read_model
 from tracegen.readers.native.recorded import Records
 from tracegen.readers.native.records import read_records
@@ -135,7 +135,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
                 control.repeat(observation.controls)
                 control.lift_limit()
         if not stopped:
-            refuse_failure(Path(command[0]).name, raw, ended)
+            refuse_unloaded(Path(command[0]).name, raw, ended)
         refuse_nothing(Path(command[0]).name, raw, attached=observation.attach)
         refuse_several(Path(command[0]).name, raw)
         for i, server in enumerate(observation.servers):

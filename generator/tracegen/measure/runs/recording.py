@@ -160,7 +160,7 @@ def refuse_nothing(program: str, raw: Path, *, attached: bool | None = None) -> 
     )
 
 
-def refuse_failure(program: str, raw: Path, ended: Completed, why: str = "") -> None:
+def refuse_unloaded(program: str, raw: Path, ended: Completed, why: str = "") -> None:
     """Raise with the program's last lines when it failed before it loaded a model, or one of its models is missing.
 
     Else its run is stored. `why`: how it ended, where more is known than `ended` says.

@@ -20,7 +20,7 @@ READ = When(
 
 
 def _content(context: Context) -> Rows:
-    table = explicit_reads.by_call(context.tables)
+    table = explicit_reads.by_call(context.tables, context.used)
     size = int(context.tables["files"]["size_bytes"].sum())
     read = table[~table["call"].isin(explicit_reads.ASKED_ONLY).to_numpy(bool)]
     got, distinct = int(read["got_bytes"].sum()), int(read["file_bytes"].sum())

@@ -235,6 +235,8 @@ def _untimed(context: Context) -> str:
 
 def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
     """What is said where no remedy is offered: that none is needed, or why none can be predicted."""
+    if (phase is None or not causes) and len(context.of_devices) and context.tables["spans"].empty:
+        return "What would help is not known: only what devices computed was recorded."
     if phase is None or not causes:
         return "What would help is not known: when threads worked and waited was not recorded."
     others = phase.parts["elsewhere_ns"] / phase.whole_ns
