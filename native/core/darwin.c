@@ -3,6 +3,7 @@
    is compiled and linked; it was not run. */
 #include "tt_footprint.h"
 #include "tt_mapped.h"
+#include "tt_nodes.h"
 #include "tt_record.h"
 #include "tt_ring.h"
 #include "tt_storage.h"
@@ -102,6 +103,10 @@ void tt_footprint_add(enum tt_part kind, uint32_t number, const void * address, 
     (void) kind, (void) number, (void) address, (void) size;
 }
 void tt_footprint_remove(enum tt_part kind, uint32_t number) { (void) kind, (void) number; }
+void tt_footprint_buffers(void (*visit)(const void * context, uint32_t number, uintptr_t address, size_t size),
+                          const void * context) {
+    (void) visit, (void) context;
+}
 void tt_footprint_write(struct tt_trace * trace, enum tt_occasion occasion, uint32_t pass, uint32_t load) {
     static atomic_bool said;
     (void) occasion, (void) pass, (void) load;
@@ -109,6 +114,9 @@ void tt_footprint_write(struct tt_trace * trace, enum tt_occasion occasion, uint
         tt_info(trace, "footprint.refused", "only Linux says what the memory of a process is made of");
     }
 }
+
+void tt_nodes_open(struct tt_trace * trace) { (void) trace; } /* one node */
+void tt_nodes_write(struct tt_trace * trace, uint32_t pass, uint32_t load) { (void) trace, (void) pass, (void) load; }
 
 bool tt_storage_map(struct tt_trace * trace, const struct tt_model_file * file) {
     if (!atomic_exchange(&trace->device_refused, true)) {

@@ -161,6 +161,7 @@ static const char * const tt_harmless[] = {
     "TENSOR_TRACE_FOOTPRINT",
     "TENSOR_TRACE_FOR",
     "TENSOR_TRACE_MAX_BYTES",
+    "TENSOR_TRACE_NODES",
     "TENSOR_TRACE_PASSES",
     "TENSOR_TRACE_PREFAULT",
     "TENSOR_TRACE_RESIDENCY",

@@ -99,6 +99,17 @@ void tt_footprint_remove(enum tt_part kind, uint32_t number) {
     pthread_mutex_unlock(&lock);
 }
 
+void tt_footprint_buffers(void (*visit)(const void * context, uint32_t number, uintptr_t address, size_t size),
+                          const void * context) {
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_ranges; i++) {
+        if (ranges[i].kind == TT_PART_BUFFER) {
+            visit(context, ranges[i].number, ranges[i].begin, ranges[i].end - ranges[i].begin);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- mappings ---- */
 
 struct mapping { /* the one whose lines are read */

@@ -3,6 +3,7 @@
 #include "ggml_process.h"
 #include "tt_footprint.h"
 #include "tt_memory.h"
+#include "tt_nodes.h"
 #include "tt_record.h"
 #include "tt_residency.h"
 #include "tt_storage.h"
@@ -67,6 +68,7 @@ void tensor_trace_load_end(void) {
     }
     tt_cache_write(tt_process, TT_NONE, record.load);
     tt_memory_write(tt_process, TT_NONE, record.load);
+    tt_nodes_write(tt_process, TT_NONE, record.load);
     tt_footprint_write(tt_process, TT_OCCASION_LOAD, TT_NONE, record.load);
 }
 

@@ -5,6 +5,7 @@
 #include "ggml_process.h"
 #include "tt_footprint.h"
 #include "tt_memory.h"
+#include "tt_nodes.h"
 #include "tt_record.h"
 #include "tt_residency.h"
 #include "tt_schedule.h"
@@ -248,6 +249,7 @@ static void write_pass_end(int status, const struct tt_moment * ended, const str
     }
     tt_cache_write(tt_process, pass.pass, TT_NONE);
     tt_memory_write(tt_process, pass.pass, TT_NONE);
+    tt_nodes_write(tt_process, pass.pass, TT_NONE);
     tt_footprint_write(tt_process, TT_OCCASION_PASS, pass.pass, TT_NONE);
 }
 

@@ -3,6 +3,7 @@
 #include "tt_footprint.h"
 #include "tt_facts.h"
 #include "tt_faults.h"
+#include "tt_nodes.h"
 #include "tt_record.h"
 #include "tt_system.h"
 #include "tt_trace.h"
@@ -156,6 +157,7 @@ static void start(void) {
     tt_info(tt_process, "ggml.version", ggml_version());
     tt_info(tt_process, "ggml.commit", ggml_commit());
     tt_facts(tt_process);
+    tt_nodes_open(tt_process);
     tt_faults_start(tt_process);
     snprintf(took, sizeof took, "%.2f", (double) (tt_now() - began));
     tt_info(tt_process, "cost.begin_ns", took);

@@ -29,6 +29,7 @@
  *     TENSOR_TRACE_MEMORY     memory.current (or memory.usage_in_bytes) of this program's memory group: read after
  *                             every load and pass
  *     TENSOR_TRACE_FOOTPRINT  0: do not record what the resident memory of the process is made of
+ *     TENSOR_TRACE_NODES      1: record on which NUMA node memory lies also where there is one
  *     TENSOR_TRACE_DEVICES    passive: do not wait for a device after each split. Its end is known when llama.cpp itself
  *                             has waited, and a pass ends then
  *     TENSOR_TRACE_VERIFY     1: hash the graph of every pass, also where llama.cpp says that it is unchanged,

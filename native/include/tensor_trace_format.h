@@ -139,6 +139,7 @@ enum tt_type {
     TT_FOOTPRINT = 34, /* struct tt_footprint, then n_parts struct tt_footprint_part: what resident memory is made of */
     TT_READ   = 36, /* struct tt_read: a part of a model file was read, or asked for, by a call; when it has returned */
     TT_SAVED  = 35, /* struct tt_saved: the state of a sequence was copied out of a context, or into it */
+    TT_NODES  = 37, /* struct tt_nodes, then n_runs times n_nodes + 1 u32: on which NUMA node pages lie */
     TT_CHOSEN = 33, /* struct tt_chosen, then n_rows * n_chosen i32: experts that llama.cpp fetched from a device */
 };
 
@@ -437,6 +438,18 @@ struct tt_saved { /* at the record's time it has ended */
     uint32_t reserved;
 };
 
+struct tt_nodes { /* where the resident pages of a mapped file or buffer lay when a load or a pass had ended */
+    uint64_t address; /* of a page */
+    uint64_t size_bytes; /* whole pages */
+    uint64_t granule_bytes; /* a run is granules of so many bytes that have as many pages on each node */
+    uint32_t buffer; /* TT_NONE: a mapped file */
+    uint32_t pass; /* or TT_NONE ... */
+    uint32_t load; /* ... and then the load that ended */
+    uint32_t page_bytes;
+    uint32_t n_nodes; /* each run: how many granules; pages of one of them on node 0, on node 1, ... */
+    uint32_t n_runs; /* together they cover the size; the last granule may be shorter */
+};
+
 struct tt_end {
     uint64_t wall_ns; /* CLOCK_REALTIME at time_ns of the record */
     uint64_t n_passes;
@@ -632,6 +645,7 @@ TT_ASSERT_SIZE(tt_footprint, 32);
 TT_ASSERT_SIZE(tt_footprint_part, 16);
 TT_ASSERT_SIZE(tt_saved, 48);
 TT_ASSERT_SIZE(tt_read, 64);
+TT_ASSERT_SIZE(tt_nodes, 48);
 TT_ASSERT_SIZE(tt_end, 32);
 TT_ASSERT_SIZE(tt_op, TT_UNIT);
 TT_ASSERT_SIZE(tt_long_op, 2 * TT_UNIT);

@@ -97,6 +97,10 @@ void print_layout(void) {
     FIELD(tt_footprint, load); FIELD(tt_footprint, occasion); FIELD(tt_footprint, n_parts);
     STRUCT(tt_footprint_part);
     FIELD(tt_footprint_part, bytes); FIELD(tt_footprint_part, kind); FIELD(tt_footprint_part, number);
+    STRUCT(tt_nodes);
+    FIELD(tt_nodes, address); FIELD(tt_nodes, size_bytes); FIELD(tt_nodes, granule_bytes); FIELD(tt_nodes, buffer);
+    FIELD(tt_nodes, pass); FIELD(tt_nodes, load); FIELD(tt_nodes, page_bytes); FIELD(tt_nodes, n_nodes);
+    FIELD(tt_nodes, n_runs);
     STRUCT(tt_saved);
     FIELD(tt_saved, begin_ns); FIELD(tt_saved, address); FIELD(tt_saved, size_bytes); FIELD(tt_saved, context);
     FIELD(tt_saved, saved); FIELD(tt_saved, sequence); FIELD(tt_saved, flags); FIELD(tt_saved, restored);

@@ -427,6 +427,21 @@ static void dump_footprint(struct bytes * in, size_t at) {
     }
 }
 
+static void dump_nodes(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_nodes, nodes);
+    print_number("pass", nodes.pass);
+    print_number("load", nodes.load);
+    print_number("buffer", nodes.buffer);
+    printf(" address=0x%" PRIx64 " size_bytes=%" PRIu64 " granule_bytes=%" PRIu64 " page_bytes=%" PRIu32
+           " n_nodes=%" PRIu32 " n_runs=%" PRIu32,
+           nodes.address, nodes.size_bytes, nodes.granule_bytes, nodes.page_bytes, nodes.n_nodes, nodes.n_runs);
+    for (uint64_t i = 0; i < (uint64_t) nodes.n_runs * ((uint64_t) nodes.n_nodes + 1); i++) {
+        TAKE(in, uint32_t, number);
+        printf("%c%" PRIu32, i % ((uint64_t) nodes.n_nodes + 1) ? ',' : ' ', number);
+    }
+}
+
 static void dump_saved(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_saved, saved);
@@ -497,6 +512,7 @@ static const struct {
     [TT_CACHE]      = { "cache", dump_cache },
     [TT_MEMORY]     = { "memory", dump_memory },
     [TT_FOOTPRINT]  = { "footprint", dump_footprint },
+    [TT_NODES]      = { "nodes", dump_nodes },
     [TT_SAVED]      = { "saved", dump_saved },
     [TT_READ]       = { "read", dump_read },
 };

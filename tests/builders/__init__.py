@@ -4,6 +4,7 @@ from tests.builders.devices import with_device_ops
 from tests.builders.faults import with_barriers, with_faults, with_off_cpu
 from tests.builders.footprint import with_footprint
 from tests.builders.graph import N_CTX, N_EMBD, N_EXPERTS, N_FF, N_USED, N_VOCAB
+from tests.builders.nodes import with_nodes
 from tests.builders.reads import with_reads
 from tests.builders.requests import with_requests
 from tests.builders.runs import a_moe_run, a_run, stored, with_facts
@@ -28,6 +29,7 @@ __all__ = [
     "with_facts",
     "with_faults",
     "with_footprint",
+    "with_nodes",
     "with_off_cpu",
     "with_reads",
     "with_requests",

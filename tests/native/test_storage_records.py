@@ -4,7 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.native.trace_bytes import MAIN, NONE, Trace, cache, device, file_map, info, load_begin, read, record, string
+from tests.native.trace_bytes import (
+    MAIN,
+    NONE,
+    Trace,
+    cache,
+    device,
+    file_map,
+    info,
+    load_begin,
+    nodes,
+    read,
+    record,
+    string,
+)
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.trace import ModelTables, NativeTrace, read_trace
@@ -91,6 +104,29 @@ def test_a_trace_of_before_has_none_and_a_refusal_has_its_reason() -> None:
     assert facts["device_refused"] == "no block device" and facts["cache_refused"] == "Function not implemented"
 
 
+def test_pages_of_a_file_on_nodes_are_stretches_of_it() -> None:
+    trace = with_records(nodes((1, 16, 0), (2, 3, 4), size=(3 << 16) - 4096), nodes((3, 0, 0), of_pass=NONE))
+    rows = read_with_model(trace, "token_embd.weight").tables["nodes"]
+    columns = ["pass_id", "part", "file", "offset", "size_bytes", "node", "resident_bytes"]
+    assert rows[columns].to_numpy().tolist() == [
+        [1, 0, 0, 0, 1 << 16, 0, 1 << 16],
+        [1, 1, 0, 1 << 16, (2 << 16) - 4096, 0, 6 * 4096],
+        [1, 2, 0, 1 << 16, (2 << 16) - 4096, 1, 8 * 4096],
+    ]
+    assert rows["buffer_id"].isna().all()
+
+
+def test_how_many_nodes_there_are_and_the_processors_of_each() -> None:
+    several = *info(9, "nodes.memory", "0,2-3"), *info(11, "nodes.processors", "4 0 4 8")
+    facts = read(with_records(before=several).files()).facts
+    assert facts["numa_nodes"] == 3 and facts["numa_processors"] == [4, 0, 4, 8]
+    facts = read(with_records(before=tuple(info(9, "nodes.memory", "0"))).files()).facts
+    assert facts["numa_nodes"] == 1 and facts["numa_processors"] is None
+    assert read(Trace().files()).facts["numa_nodes"] is None
+    with pytest.raises(TraceFormatError, match="'0 to 3' are the NUMA nodes with memory; the trace was changed"):
+        read(with_records(before=tuple(info(9, "nodes.memory", "0 to 3"))).files())
+
+
 GOOD_END = (6, 300, 9, 4, 24, 3, 41)
 
 
@@ -126,14 +162,27 @@ def _end(place: int, value: int) -> bytes:
         ([cache(page=0)], "pages of 0 bytes"),
         ([cache(page=5000)], "pages of 5000 bytes"),
         ([cache((9, 1, 0, 5, BIG // 4096))], "pages is .*, but must be below"),
+        ([record(37, bytes(40))], "requires a buffer of at least 48 bytes"),
+        ([nodes((3, 1), of_pass=7)], "pass 7 was not written before"),
+        ([nodes((3, 1), buffer=77)], "buffer 77 was not written before"),
+        ([nodes((3, 1), page=5000)], "pages of 5000 bytes"),
+        ([nodes((3, 1), granule=0)], "granules of 0 bytes"),
+        ([nodes((3, 1), granule=6000)], "granules of 6000 bytes"),
+        ([nodes((2, 1))], "do not cover the memory"),
+        ([nodes((4, 1))], "do not cover the memory"),
+        ([nodes((3, 1), (0, 1))], "runs of granules are empty"),
+        ([nodes((3, 9, 9))], "more pages lie on nodes than a granule has"),
+        ([nodes((3, *[0] * 65))], "n_nodes is 65, but must be below"),
+        ([record(37, nodes((3, 1, 1))[16:-8])], "runs of 2 nodes, .* bytes are left"),
+        ([nodes((1, 1), size=BIG)], "size_bytes is .*, but must be below"),
     ],
 )
 def test_records_that_cannot_be_are_refused(records: list[bytes], says: str) -> None:
-    with pytest.raises(TraceFormatError, match=f"^{MAIN}: record of type 2[89] at byte .*{says}"):
+    with pytest.raises(TraceFormatError, match=f"^{MAIN}: record of type (28|29|37) at byte .*{says}"):
         read(with_records(*records).files())
 
 
 def test_tables_without_rows_have_their_types() -> None:
     tables = read(Trace().files()).tables
-    for name in ("device", "cache"):
+    for name in ("device", "cache", "nodes"):
         pd.testing.assert_frame_equal(tables[name], contract.frame(name))

@@ -219,6 +219,23 @@ def cache(
     return record(29, struct.pack("<5QIIII", *counts, path, of_pass, load, page), 9_600)
 
 
+def nodes(
+    *runs: tuple[int, ...],
+    size: int = 3 << 16,
+    granule: int = 1 << 16,
+    buffer: int = NONE,
+    of_pass: int = 0,
+    load: int = 0,
+    page: int = 4096,
+    address: int = 1 << 20,
+    time_ns: int = 9_700,
+) -> bytes:
+    """Runs: granules, and pages of one of them on node 0, node 1, …"""
+    n_nodes = len(runs[0]) - 1 if runs else 2
+    head = struct.pack("<3Q6I", address, size, granule, buffer, of_pass, load, page, n_nodes, len(runs))
+    return record(37, head + b"".join(struct.pack(f"<{len(run)}I", *run) for run in runs), time_ns)
+
+
 def load_begin(number: int = 0, path: int = 5) -> bytes:
     return record(5, struct.pack("<5QII", 1, 2, 3, 4, 512, number, path), 1_000)
 

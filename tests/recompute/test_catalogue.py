@@ -32,6 +32,7 @@ NOT_COUNTED = {
     "expert-cache": "tests/analysis/test_expert_cache.py plays llama.cpp's rule with lists",
     "expert-policies": "of runs with 100 tokens: tests/analysis/test_expert_policies.py plays each rule in loops",
     "kv-layers": "shapes of tensors: tests/analysis/test_kv_cache.py, and what llama.cpp asks for in test_failures.py",
+    "numa": "of machines with several nodes: tests/analysis/test_nodes.py looks at each page",
     "prompts": "of runs with several prompts: tests/analysis/test_served.py plays a server; make server asks one",
     "prompt-slots": "the same",
     "speculation": "of runs with drafts: tests/analysis/test_speculation.py makes rounds, test_exec.py asks llama.cpp",

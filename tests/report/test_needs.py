@@ -20,6 +20,7 @@ from tests.builders import (
     with_facts,
     with_faults,
     with_footprint,
+    with_nodes,
     with_reads,
     with_requests,
     with_second_prompt,
@@ -54,7 +55,7 @@ HOW = {"failed": "failed", "warning": "warned"}
 @cache
 def tables() -> dict[str, pd.DataFrame]:
     case = with_footprint(with_device_ops(with_requests(with_faults(with_reads(scaled_case(2, 2, moe=True))))))
-    case = with_drafts(with_second_prompt(case))
+    case = with_nodes(with_drafts(with_second_prompt(case)))
     last = int(case["passes"]["pass_id"].max())
     case["residency"] = frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
     return case

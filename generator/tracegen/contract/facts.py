@@ -331,6 +331,9 @@ class Trace(Record):
     device_memory: Mapping[str, DeviceMemory] | None = None
     cache_refused: str | None = None
     footprint_refused: str | None = None
+    nodes_refused: str | None = None
+    numa_nodes: int | None = None
+    numa_processors: tuple[int, ...] | None = None
     own_page_bytes: int | None = None
     requests_recorded: bool | None = None
     requests_refused: str | None = None

@@ -122,6 +122,22 @@ class Residency:
     time_ns: int
 
 
+class Nodes(NamedTuple):
+    """On which NUMA node the pages of a mapped file (`buffer` None) or a buffer lay after a load or a pass.
+
+    Each row of `runs` (int64): how many granules in a row, and pages of one of them on node 0, node 1, …
+    """
+
+    of: Pass
+    time_ns: int
+    address: int
+    buffer: int | None
+    page_bytes: int
+    granule_bytes: int
+    size_bytes: int
+    runs: np.ndarray
+
+
 @dataclass
 class Compute:
     """A graph, or a part of it, that the CPU backend ran."""
@@ -222,6 +238,7 @@ class Records:
     caches: list[tuple[Pass, str, dict[str, int]]] = field(default_factory=list)  # pass or load, path, and the row
     memory: dict[tuple[Pass, str], int] = field(default_factory=dict)  # bytes, by pass or load, and kind of memory
     reads: list[Read] = field(default_factory=list)
+    nodes: list[Nodes] = field(default_factory=list)
     footprints: list[Footprint] = field(default_factory=list)
     saved: dict[int, dict[str, Any]] = field(default_factory=dict)  # rows of the table, by number
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping

@@ -583,6 +583,32 @@ def _take_saved(records: Records, time_ns: int, rest: memoryview, *values: int) 
     )
 
 
+_MOST_NODES = 64
+
+
+@_takes(37, "3Q6I")
+def _take_nodes(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    address, size, granule, buffer, number, load, page, n_nodes, n = values
+    _below(SIZE, size_bytes=size)
+    _below(ADDRESS, end=address + size)
+    if page < 512 or page & (page - 1) or granule < page or granule % page or granule > SIZE or not size:
+        raise ValueError(f"{size} bytes in granules of {granule} bytes and pages of {page} bytes")
+    _below(_MOST_NODES + 1, n_nodes=n_nodes)
+    width = n_nodes + 1
+    if len(rest) < 4 * n * width:
+        raise ValueError(f"{n} runs of {n_nodes} nodes, {len(rest)} bytes are left")
+    runs = np.frombuffer(rest, "<u4", n * width).astype(np.int64).reshape(n, width)
+    if (runs[:, 0] == 0).any() or runs[:, 0].sum() != -(-size // granule):
+        raise ValueError("runs of granules are empty, or do not cover the memory")
+    if (runs[:, 1:].sum(axis=1) > granule // page).any():
+        raise ValueError("more pages lie on nodes than a granule has")
+    if buffer != NONE:
+        _require(buffer, records.buffers, "buffer")
+    of = _pass_or_load(records, number, load)
+    held = None if buffer == NONE else buffer
+    records.nodes.append(recorded.Nodes(of, time_ns, address, held, page, granule, size, runs))
+
+
 @_takes(36, "5Q6I")
 def _take_read(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     begin_ns, offset, size, got, _, path, thread, call, direct, n_calls, _ = values

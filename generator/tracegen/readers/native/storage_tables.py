@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.contract.arrays import nullable
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.placement_table import file_numbers
-from tracegen.readers.native.recorded import Mapping, Records
+from tracegen.readers.native.recorded import Mapping, Nodes, Records
 
 
 def device_table(records: Records) -> pd.DataFrame:
@@ -61,6 +62,46 @@ def footprint_table(records: Records) -> pd.DataFrame:
         for part, (kind, number, size) in enumerate(of.parts)
     ]
     return contract.frame("footprint", rows)
+
+
+def node_table(records: Records, files: pd.DataFrame) -> pd.DataFrame:
+    """One row per stretch of a file or buffer and NUMA node with pages of it; stretches without pages are left out.
+
+    Mappings of files that no model lists are left out. Raises TraceFormatError as `residency_table` does.
+    """
+    numbers = file_numbers(records, files)
+    found = []
+    for noted in records.nodes:
+        mapping = _mapping_at(records.mappings, noted.address, noted.time_ns) if noted.buffer is None else None
+        file = None if mapping is None else numbers[mapping.path]
+        if file is None or file >= 0:
+            found.append(_stretches(noted, mapping, file))
+    if not found:
+        return contract.frame("nodes")
+    rows = pd.concat(found, ignore_index=True).sort_values("pass_id", kind="stable", ignore_index=True)
+    rows = rows.assign(part=rows.groupby("pass_id").cumcount())
+    return contract.frame("nodes", {name: rows[name] for name in rows.columns})
+
+
+def _stretches(noted: Nodes, mapping: Mapping | None, file: int | None) -> pd.DataFrame:
+    """The rows of a record, in order of place, then node."""
+    ends = np.minimum(np.cumsum(noted.runs[:, 0]) * noted.granule_bytes, noted.size_bytes)
+    begins = np.concatenate([[0], ends[:-1]])
+    shift = 0 if mapping is None else mapping.file_offset + noted.address - mapping.address
+    run, node = np.nonzero(noted.runs[:, 1:])
+    held = noted.runs[run, 0] * noted.runs[run, 1 + node] * noted.page_bytes
+    size = (ends - begins)[run]
+    return pd.DataFrame(
+        {
+            "pass_id": noted.of.pass_id,
+            "file": nullable(np.full(len(run), -1 if file is None else file)),
+            "buffer_id": nullable(np.full(len(run), -1 if noted.buffer is None else noted.buffer)),
+            "offset": begins[run] + shift,
+            "size_bytes": size,
+            "node": node,
+            "resident_bytes": np.minimum(held, size),
+        }
+    )
 
 
 def residency_table(records: Records, files: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ tables of tables.py, and facts about the trace. Nothing is dropped silently: inc
 was not recorded is null, and what the tracer could not write is counted.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -36,6 +37,7 @@ from tracegen.readers.native.storage_tables import (
     device_table,
     footprint_table,
     memory_table,
+    node_table,
     residency_table,
 )
 from tracegen.readers.native.touch_tables import touch_tables, with_chosen
@@ -117,9 +119,10 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["memory"] = memory_table(records)
     tables["reads"] = read_table(records, ordered, events, tables["files"], tables["tensors"])
     tables["footprint"] = footprint_table(records)
+    tables["nodes"] = node_table(records, tables["files"])
     tables["saved_states"] = contract.frame("saved_states", [of for _, of in sorted(records.saved.items())])
     facts = _facts(segments, records, events) | _clock_facts(records, clock) | {"n_ops_short_of_threads": n_short}
-    facts |= _cost_of_passes(records, events, clock)
+    facts |= _cost_of_passes(records, events, clock) | _numa(records.info)
     facts |= {"faults_recorded": watched, "faults_refused": records.info.get("faults.refused")} | faults.facts
     facts |= {
         "off_cpu_recorded": switches_watched,
@@ -283,6 +286,24 @@ def _device_memory(info: Mapping[str, str]) -> dict[str, dict[str, int]]:
     return found
 
 
+def _numa(info: Mapping[str, str]) -> dict[str, object]:
+    """How many NUMA nodes have memory; and where there are several, the processors of each that the program may use.
+
+    Raises TraceFormatError where the kernel's list of nodes is none.
+    """
+    text = info.get("nodes.memory")
+    counts = info.get("nodes.processors", "").split()
+    if text is None:
+        return {"numa_nodes": None, "numa_processors": None}
+    ranges = re.findall(r"(\d{1,3})(?:-(\d{1,3}))?(?:,|$)", text)
+    if not re.fullmatch(r"[\d,-]{1,200}", text) or not ranges or not all(count.isdecimal() for count in counts):
+        raise TraceFormatError(f"the trace says that {text!r} are the NUMA nodes with memory; the trace was changed")
+    return {
+        "numa_nodes": sum(int(last or first) - int(first) + 1 for first, last in ranges),
+        "numa_processors": [int(count) for count in counts] or None,
+    }
+
+
 def _count(info: Mapping[str, str], key: str) -> int | None:
     text = info.get(key)
     if text is not None and not text.isdecimal():
@@ -358,6 +379,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "device_memory": _device_memory(info),
         "cache_refused": info.get("cache.refused"),
         "footprint_refused": info.get("footprint.refused"),
+        "nodes_refused": info.get("nodes.refused"),
         "attached": ATTACHED in info,
         "not_hooked": _not_hooked(info.get("build.hooked", "")),
         "prefault_off": info.get("load.prefault") == "off",

@@ -33,6 +33,7 @@ from tracegen.report.figures.hot import CONCENTRATION, HOT_EXPERTS
 from tracegen.report.figures.kv_layers import KV_LAYERS
 from tracegen.report.figures.memory_speed import MEMORY_SPEED
 from tracegen.report.figures.model_files import MODEL_FILES
+from tracegen.report.figures.numa import NUMA
 from tracegen.report.figures.pin_list import PIN_LIST
 from tracegen.report.figures.residency import RESIDENCY, RESIDENT_GROUPS
 from tracegen.report.figures.served import PROMPT_SLOTS, PROMPTS
@@ -68,6 +69,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     KV_CACHE,
     BUFFER_PEAKS,
     KV_LAYERS,
+    NUMA,
     ACCESS_PATH,
     ACCESS_ORDER,
     ACCESS_READS,

@@ -7,7 +7,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.tensors import TENSOR_GROUPS
-from tracegen.report.findings import computing, experts, failed, growth, memory, served, speculation, waiting, weights
+from tracegen.report.findings import (
+    computing,
+    experts,
+    failed,
+    growth,
+    memory,
+    numa,
+    served,
+    speculation,
+    waiting,
+    weights,
+)
 from tracegen.report.findings.finding import Finding
 from tracegen.report.words import sentences
 
@@ -21,6 +32,7 @@ KINDS: Mapping[Find, Collection[str]] = {
     memory.findings: ("memory",),
     failed.findings: ("memory",),
     growth.findings: ("memory",),
+    numa.findings: ("memory",),
     served.findings: ("memory",),
     experts.findings: ("experts",),
 }
