@@ -12,6 +12,33 @@ enum cupti_result { CUPTI_OK = 0, CUPTI_NO_MORE = 12 };
 enum cupti_kind { CUPTI_KERNEL = 3, CUPTI_CONCURRENT_KERNEL = 10 };
 enum cupti_domain { CUPTI_DRIVER_API = 1, CUPTI_RUNTIME_API = 2 };
 enum cupti_site { CUPTI_ENTERS = 0 };
+enum { CUPTI_FORCED = 1 }; /* a flush that delivers also what has not ended */
+
+/* domain, name, number: the calls that launch a kernel, or a graph of kernels */
+#define CUPTI_LAUNCHES(X) \
+    X(RUNTIME, cudaLaunch_v3020, 13) \
+    X(RUNTIME, cudaLaunchKernel_v7000, 211) \
+    X(RUNTIME, cudaLaunch_ptsz_v7000, 213) \
+    X(RUNTIME, cudaLaunchKernel_ptsz_v7000, 214) \
+    X(RUNTIME, cudaLaunchCooperativeKernel_v9000, 269) \
+    X(RUNTIME, cudaLaunchCooperativeKernel_ptsz_v9000, 270) \
+    X(RUNTIME, cudaGraphLaunch_v10000, 311) \
+    X(RUNTIME, cudaGraphLaunch_ptsz_v10000, 312) \
+    X(RUNTIME, cudaLaunchKernelExC_v11060, 430) \
+    X(RUNTIME, cudaLaunchKernelExC_ptsz_v11060, 431) \
+    X(RUNTIME, __cudaLaunchKernel_v13000, 505) \
+    X(RUNTIME, __cudaLaunchKernel_ptsz_v13000, 506) \
+    X(DRIVER, cuLaunch, 115) \
+    X(DRIVER, cuLaunchGrid, 116) \
+    X(DRIVER, cuLaunchGridAsync, 117) \
+    X(DRIVER, cuLaunchKernel, 307) \
+    X(DRIVER, cuLaunchKernel_ptsz, 442) \
+    X(DRIVER, cuLaunchCooperativeKernel, 477) \
+    X(DRIVER, cuLaunchCooperativeKernel_ptsz, 478) \
+    X(DRIVER, cuGraphLaunch, 514) \
+    X(DRIVER, cuGraphLaunch_ptsz, 515) \
+    X(DRIVER, cuLaunchKernelEx, 652) \
+    X(DRIVER, cuLaunchKernelEx_ptsz, 653)
 
 struct cupti_kernel {
     uint32_t     kind;
@@ -54,7 +81,7 @@ typedef void (*cupti_callback)(void * of_ours, int domain, uint32_t call, const 
     X(ActivityGetNumDroppedRecords, (void * context, uint32_t stream, size_t * n)) \
     X(Subscribe, (void ** subscriber, cupti_callback, void * of_ours)) \
     X(Unsubscribe, (void * subscriber)) \
-    X(EnableDomain, (uint32_t enable, void * subscriber, int domain)) \
+    X(EnableCallback, (uint32_t enable, void * subscriber, int domain, uint32_t call)) \
     X(GetResultString, (int result, const char ** text))
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * CUPTI writes a record for each kernel that a device ran, also for those of a CUDA graph, with the number of the call
- * that launched it; and tells of each call before it is made, on the thread that makes it. So a kernel belongs to the
- * split that this thread evaluated then. Nothing waits for the device: records are fetched when a split is known to be
- * done.
+ * that launched it; and tells of each such call before it is made, on the thread that makes it. So a kernel belongs to
+ * the split that this thread evaluated then. Nothing waits for the device. CUPTI hands full buffers over on a thread of
+ * its own; what is left is fetched now and then when a split is done, and at the end.
  */
 #include "kernels.h"
 #include "cupti_layout.h"
@@ -17,13 +17,14 @@
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { BUFFER = 1 << 20, CALLS = 1 << 16, MAX_NAME = 512 };
+enum { BUFFER = 1 << 20, CALLS = 1 << 16, MAX_NAME = 512, NAMES = 1 << 10, EVERY_NS = 250000000 };
 
 static struct {
 #define FUNCTION(name, parameters) int(*name) parameters;
@@ -40,6 +41,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables
 static struct call     calls[CALLS];                     /* the latest of each remainder of its number */
 static uint32_t        next_order;
 static uint64_t        n_lost, n_said; /* kernels without times, or of calls that are forgotten; said: in the trace */
+static uint64_t        fetched_ns;
+static struct {
+    const char * name; /* CUPTI has each name once */
+    uint32_t     label;
+} labels[NAMES]; /* the latest of each place */
 
 static void (*others)(uint32_t pass, uint32_t split); /* of devices of another kind: called after ours */
 
@@ -61,8 +67,19 @@ static void on_call(void * ours, int domain, uint32_t function, const void * dat
 
 /* ---- records ---- */
 
+/* The string of a kernel's label. Call it under the lock. */
+static uint32_t label_of(const char * name) {
+    const size_t at = ((uintptr_t) name >> 4) % NAMES;
+    if (labels[at].name != name || !name) {
+        char text[MAX_NAME];
+        snprintf(text, sizeof text, "kernel %s", name ? name : "");
+        labels[at].name  = name;
+        labels[at].label = tt_string(tt_process, text);
+    }
+    return labels[at].label;
+}
+
 static void record(const struct cupti_kernel * kernel) {
-    char label[MAX_NAME];
     pthread_mutex_lock(&lock);
     const struct call   call  = calls[kernel->correlation % CALLS];
     const bool          known = call.known && call.number == kernel->correlation; /* else others came since */
@@ -72,10 +89,10 @@ static void record(const struct cupti_kernel * kernel) {
     op.split                  = call.split;
     op.order                  = next_order++;
     n_lost += !known || (call.in_split && !timed);
+    const bool wanted = known && call.in_split && timed && tensor_trace_on; /* else of a load, or of no recorded pass */
+    op.label          = wanted ? label_of(kernel->name) : 0;
     pthread_mutex_unlock(&lock);
-    if (known && call.in_split && timed && tensor_trace_on) { /* else it is of a load, or of no pass that is recorded */
-        snprintf(label, sizeof label, "kernel %s", kernel->name ? kernel->name : "");
-        op.label = tt_string(tt_process, label);
+    if (wanted) {
         tt_record(tt_process, TT_DEVICE_OP, &op, sizeof op, tt_now());
     }
 }
@@ -105,10 +122,8 @@ static void completed(void * context, uint32_t stream, uint8_t * buffer, size_t 
     }
 }
 
-static void fetch(uint32_t pass, uint32_t split) {
-    TT_TIMED_HOOK;
+static void tell_lost(void) {
     char text[24];
-    cupti.ActivityFlushAll(0);
     pthread_mutex_lock(&lock);
     const bool more = n_lost != n_said;
     n_said          = n_lost;
@@ -117,8 +132,33 @@ static void fetch(uint32_t pass, uint32_t split) {
     if (more && tensor_trace_on) {
         tt_info(tt_process, "cuda.lost", text);
     }
+}
+
+static bool is_due(uint64_t now) {
+    pthread_mutex_lock(&lock);
+    const bool due = now - fetched_ns >= EVERY_NS;
+    fetched_ns     = due ? now : fetched_ns;
+    pthread_mutex_unlock(&lock);
+    return due;
+}
+
+static void fetch(uint32_t pass, uint32_t split) {
+    if (is_due(tt_now())) {
+        TT_TIMED_HOOK;
+        cupti.ActivityFlushAll(0);
+        tell_lost();
+    }
     if (others) {
         others(pass, split);
+    }
+}
+
+/* CUPTI takes no calls once the program has ended it. */
+static void fetch_last(void) {
+    static atomic_bool fetched;
+    if (!atomic_exchange(&fetched, true)) {
+        cupti.ActivityFlushAll(CUPTI_FORCED);
+        tell_lost();
     }
 }
 
@@ -143,6 +183,19 @@ static bool find(const char * path, char why[256]) {
     return library;
 }
 
+/* The result of the last that is refused, if all are: an older CUPTI does not know all of them. */
+static int enable_launches(void * subscriber) {
+    int  result = CUPTI_OK, refused;
+    bool some   = false;
+#define ENABLE(domain, name, number) \
+    refused = cupti.EnableCallback(1, subscriber, CUPTI_##domain##_API, number); \
+    result  = refused ? refused : result; \
+    some |= !refused;
+    CUPTI_LAUNCHES(ENABLE)
+#undef ENABLE
+    return some ? CUPTI_OK : result;
+}
+
 /* The result of the first step that is refused; then nothing is left on. The clock comes first: it counts for what is
    recorded after. */
 static int begin(void) {
@@ -150,8 +203,7 @@ static int begin(void) {
     int    result     = cupti.ActivityRegisterTimestampCallback(clock_of_the_trace);
     result            = result ? result : cupti.ActivityRegisterCallbacks(requested, completed);
     result            = result ? result : cupti.Subscribe(&subscriber, on_call, NULL);
-    result            = result ? result : cupti.EnableDomain(1, subscriber, CUPTI_RUNTIME_API);
-    result            = result ? result : cupti.EnableDomain(1, subscriber, CUPTI_DRIVER_API);
+    result            = result ? result : enable_launches(subscriber);
     result            = result ? result : cupti.ActivityEnable(CUPTI_CONCURRENT_KERNEL);
     if (result && subscriber) {
         cupti.Unsubscribe(subscriber);
@@ -174,8 +226,11 @@ static void start(void) {
     if (*why) {
         tt_info(tt_process, "cuda.refused", why);
     } else {
-        others = __atomic_load_n(&tt_read_stamps, __ATOMIC_ACQUIRE);
+        fetched_ns = tt_now();
+        others     = __atomic_load_n(&tt_read_stamps, __ATOMIC_ACQUIRE);
         __atomic_store_n(&tt_read_stamps, fetch, __ATOMIC_RELEASE);
+        __atomic_store_n(&tt_at_end, fetch_last, __ATOMIC_RELEASE);
+        atexit(fetch_last); /* before what CUPTI does at exit, which it has asked for by now */
     }
 }
 

@@ -24,6 +24,7 @@ __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-
 struct tt_trace * tt_process;
 bool              tt_verify, tt_watch_pages, tt_passive;
 void (*tt_write_late)(struct tt_writer * writer);
+void (*tt_at_end)(void);
 static pthread_once_t              start_once = PTHREAD_ONCE_INIT;
 static pthread_key_t               writer_key; /* releases a thread's writer when the thread ends */
 static struct tt_window            window;
@@ -46,6 +47,10 @@ static void finish(void) {
         atomic_store(&ending, true);
         if (tt_write_late) {
             tt_write_late(NULL);
+        }
+        void (*at_end)(void) = __atomic_load_n(&tt_at_end, __ATOMIC_ACQUIRE);
+        if (at_end) {
+            at_end();
         }
         note_own_bytes();
         tt_footprint_write(tt_process, TT_OCCASION_END, TT_NONE, TT_NONE);

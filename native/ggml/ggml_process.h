@@ -19,5 +19,6 @@ TT_HIDDEN void               tt_leave(void);
 /* Set by attached tracing, which writes an op only when it learns that the op has ended. Writes the ended ops that this
    writer still holds; with NULL those of all writers. */
 extern void (*tt_write_late)(struct tt_writer * writer) TT_HIDDEN;
+extern void (*tt_at_end)(void) TT_HIDDEN; /* called before the trace is closed; NULL: nothing is left to write */
 
 #endif

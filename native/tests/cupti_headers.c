@@ -39,6 +39,18 @@ static_assert((int) CUPTI_DRIVER_API == CUPTI_CB_DOMAIN_DRIVER_API, "domains");
 static_assert((int) CUPTI_RUNTIME_API == CUPTI_CB_DOMAIN_RUNTIME_API, "domains");
 static_assert((int) CUPTI_ENTERS == CUPTI_API_ENTER, "sites");
 
+#define CBID_RUNTIME(name) CUPTI_RUNTIME_TRACE_CBID_##name
+#define CBID_DRIVER(name)  CUPTI_DRIVER_TRACE_CBID_##name
+#if CUPTI_API_VERSION < 130000
+enum {
+    CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_v13000 = 505,
+    CUPTI_RUNTIME_TRACE_CBID___cudaLaunchKernel_ptsz_v13000
+};
+#endif
+#define NUMBER(domain, name, number) static_assert((int) CBID_##domain(name) == number, #name);
+CUPTI_LAUNCHES(NUMBER)
+static_assert((int) CUPTI_FORCED == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, "flags");
+
 /* Its functions are there; what they take is by its manual. */
 #define FUNCTION(name, parameters) static_assert(sizeof(&cupti##name) == sizeof(void *), #name);
 CUPTI_FUNCTIONS(FUNCTION)

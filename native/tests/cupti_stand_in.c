@@ -68,11 +68,12 @@ int cuptiUnsubscribe(void * subscriber) {
     tells_runtime = tells_driver = tells_runtime && subscriber != &call_back;
     return CUPTI_OK;
 }
-int cuptiEnableDomain(uint32_t enable, void * subscriber, int domain);
-int cuptiEnableDomain(uint32_t enable, void * subscriber, int domain) {
-    tells_runtime |= enable && subscriber == &call_back && domain == CUPTI_RUNTIME_API;
-    tells_driver |= enable && subscriber == &call_back && domain == CUPTI_DRIVER_API;
-    return CUPTI_OK;
+int cuptiEnableCallback(uint32_t enable, void * subscriber, int domain, uint32_t call);
+int cuptiEnableCallback(uint32_t enable, void * subscriber, int domain, uint32_t call) {
+    const bool known = call < 500; /* as of an older one */
+    tells_runtime |= known && enable && subscriber == &call_back && domain == CUPTI_RUNTIME_API && call == 211;
+    tells_driver |= known && enable && subscriber == &call_back && domain == CUPTI_DRIVER_API && call == 307;
+    return known ? result_of("EnableCallback") : REFUSED;
 }
 int cuptiGetResultString(int result, const char ** text);
 int cuptiGetResultString(int result, const char ** text) {

@@ -14,6 +14,7 @@
 
 #include <dlfcn.h>
 #include <sys/wait.h>
+#include <time.h>
 
 /* ---- the split that is evaluated, and the trace ---- */
 
@@ -28,6 +29,7 @@ bool              tt_split_now(uint32_t * pass, uint32_t * split) {
     return in_split;
 }
 void (*tt_read_stamps)(uint32_t pass, uint32_t split);
+void (*tt_at_end)(void);
 
 /* ---- the library ---- */
 
@@ -89,8 +91,9 @@ static void two_splits_and_a_load(void) {
     launch(15, "_Z3mulv", 2500, 4000);
     in_split = false;
     launch(16, "outside", 5000, 6000);
-    tt_read_stamps(7, 4);
-    tt_read_stamps(7, 4); /* there is nothing more */
+    tt_read_stamps(7, 4); /* it was fetched just now: not again */
+    tt_at_end();
+    tt_at_end(); /* there is nothing more */
 }
 
 static void a_kernel_belongs_to_the_split_that_launched_it(void) {
@@ -110,7 +113,7 @@ static void a_graph_of_an_earlier_pass(void) {
     launch(20, "b", 20, 30);
     now_pass = 8;
     launch(21, "c", 30, 40);
-    tt_read_stamps(8, 2);
+    tt_at_end();
 }
 
 static void kernels_of_a_graph_are_those_of_its_launch(void) {
@@ -127,7 +130,7 @@ static void two_threads(void) {
     launch(100, "a", 10, 20);
     launch(200, "forgotten", 20, 30);
     launch(200 + (1 << 16), "b", 30, 40);
-    tt_read_stamps(7, 2);
+    tt_at_end();
 }
 
 static void a_call_belongs_to_its_own_thread(void) {
@@ -141,12 +144,48 @@ static void without_times_and_room(void) {
     launch(5, "a", 0, 0);
     launch(6, "b", 50, 40);
     drop(3);
-    tt_read_stamps(7, 2);
+    tt_at_end();
 }
 
 static void what_has_no_time_is_counted(void) {
     const struct found found = found_after(without_times_and_room);
     CHECK(found.n_ops == 0 && strstr(found.strings, "cuda.lost|5|"));
+}
+
+/* What CUPTI has is fetched every quarter of a second, when a split is done. */
+static void for_a_while(void) {
+    const struct timespec pause = { .tv_nsec = 260000000 };
+    cuda_kernels_start();
+    launch(5, "a", 1, 2);
+    tt_read_stamps(7, 2);
+    launch(6, "b", 2, 3);
+    nanosleep(&pause, NULL);
+    tt_read_stamps(7, 2);
+    launch(7, "never fetched", 3, 4);
+    tt_read_stamps(7, 2);
+}
+
+static void kernels_are_fetched_now_and_then(void) {
+    const struct found found = found_after(for_a_while);
+    CHECK(found.n_ops == 2 && strstr(found.strings, "kernel b|") && !strstr(found.strings, "never fetched"));
+}
+
+/* CUPTI has each name once: by its address a label is found again, unless another name has taken its place. */
+static void two_names_of_one_place(void) {
+    static char names[2][1 << 14] = { "a", "b" };
+    cuda_kernels_start();
+    for (uint32_t i = 0; i < 6; i++) {
+        launch(1 + i, names[i % 2], 10 + 10 * i, 15 + 10 * i);
+    }
+    tt_at_end();
+}
+
+static void each_kernel_has_its_name(void) {
+    const struct found found = found_after(two_names_of_one_place);
+    CHECK(found.n_ops == 6 && found.ops[0].label != found.ops[1].label);
+    for (unsigned i = 2; i < 6; i++) {
+        CHECK(found.ops[i].label == found.ops[i - 2].label);
+    }
 }
 
 static unsigned n_others;
@@ -156,6 +195,7 @@ static void     beside_another_kind(void) {
     cuda_kernels_start();
     launch(5, "a", 1, 2);
     tt_read_stamps(7, 2);
+    tt_at_end();
     tt_info(tt_process, "others", n_others == 1 ? "called" : "not called");
 }
 
@@ -167,7 +207,7 @@ static void devices_of_another_kind_are_read_too(void) {
 static void refused(void) {
     refuse("ActivityEnable");
     cuda_kernels_start();
-    CHECK(!tt_read_stamps);
+    CHECK(!tt_read_stamps && !tt_at_end);
     launch(5, "a", 1, 2); /* nobody is told of it */
 }
 static void no_library(void) {
@@ -214,6 +254,8 @@ int main(void) {
         TEST(kernels_of_a_graph_are_those_of_its_launch),
         TEST(a_call_belongs_to_its_own_thread),
         TEST(what_has_no_time_is_counted),
+        TEST(kernels_are_fetched_now_and_then),
+        TEST(each_kernel_has_its_name),
         TEST(devices_of_another_kind_are_read_too),
         TEST(why_nothing_is_recorded),
         TEST(the_library_itself),
