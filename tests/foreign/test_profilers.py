@@ -184,7 +184,11 @@ def test_without_a_copy_to_the_host_all_is_one_pass(tmp_path: Path) -> None:
     [
         ("void mul_mat_vec_q<(ggml_type)12, (int)1, (bool)0>(const void *)", "mul_mat_vec_q", "MUL_MAT"),
         ("void k_bin_bcast<&op_mul, float, float>(float *)", "k_bin_bcast", "MUL"),
-        ("void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_f16>(Params)", "Kernel2", "MUL_MAT"),
+        (
+            "void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_f16>(Params)",
+            "cutlass_80_tensorop_s16816gemm_f16",
+            "MUL_MAT",
+        ),
         ("quantize_q8_1", "quantize_q8_1", "MUL_MAT"),
         ("kernel_mul_mv_id_q4_0_f32_8x_flat", "kernel_mul_mv_id_q4_0_f32_8x_flat", "MUL_MAT_ID"),
         ("kernel_rms_norm_mul", "kernel_rms_norm_mul", "RMS_NORM"),
@@ -193,7 +197,11 @@ def test_without_a_copy_to_the_host_all_is_one_pass(tmp_path: Path) -> None:
         ("<>", "<>", None),
         ("_Z13mul_mat_vec_qIL9ggml_type12ELi1EEvPKvS2_Pfiii", "mul_mat_vec_q", "MUL_MAT"),
         ("_ZL11k_bin_bcastIXadL_ZL6op_addffEEfffEvPKfS1_Pfiiii", "k_bin_bcast", "ADD"),
-        ("_ZN7cutlass7Kernel2I51cutlass_80_tensorop_f16_s16816gemm_f16EEvNT_6ParamsE", "Kernel2", "MUL_MAT"),
+        (
+            "_ZN7cutlass7Kernel2I51cutlass_80_tensorop_f16_s16816gemm_f16EEvNT_6ParamsE",
+            "cutlass_80_tensorop_f16_s16816gemm_f16",
+            "MUL_MAT",
+        ),
         ("_Z", "_Z", None),
         ("_Z99short", "short", None),
     ],

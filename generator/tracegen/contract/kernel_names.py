@@ -8,16 +8,17 @@ from functools import lru_cache
 _OPS = tuple(
     (re.compile(pattern), op)
     for pattern, op in (
-        (r"mul_(mat|mm|mv|vec)\w*_id|moe_gemm|gemm_moe|gemv_moe", "MUL_MAT_ID"),
-        (r"mul_mat|mul_mm|mul_mv|gemm|gemv|quantize_(mmq_)?q8_1|mmq|convert_unary|dequantize", "MUL_MAT"),
+        (r"mul_(mat|mm|mv|vec)\w*_id|moe_gemm|gemm_moe|gemv_moe|mm_ids_helper", "MUL_MAT_ID"),
+        (r"mul_mat|mul_mm|mul_mv|gemm|gemv|mmq|nvjet|splitkreduce", "MUL_MAT"),
+        (r"quantize_(mmq_)?q8_1|convert_unary|dequantize", "MUL_MAT"),
         (r"flash_attn|fattn", "FLASH_ATTN_EXT"),
         (r"set_rows", "SET_ROWS"),
         (r"get_rows", "GET_ROWS"),
         (r"rms_norm", "RMS_NORM"),
         (r"l2_norm", "L2_NORM"),
         (r"group_norm", "GROUP_NORM"),
-        (r"(^|_)norm", "NORM"),
         (r"rope", "ROPE"),
+        (r"(^|_)norm", "NORM"),
         (r"soft_?max", "SOFT_MAX"),
         (r"argsort|topk_moe", "ARGSORT"),
         (r"unary_gated|swiglu|geglu|reglu", "GLU"),
@@ -29,23 +30,30 @@ _OPS = tuple(
         (r"sum_rows|reduce_rows", "SUM_ROWS"),
         (r"silu|gelu|relu|sigmoid|tanh|unary", "UNARY"),
         (r"scale", "SCALE"),
+        (r"(^|_)add_id", "ADD_ID"),
         (r"op_add|(^|_)add", "ADD"),
         (r"op_sub|(^|_)sub", "SUB"),
-        (r"op_mul|(^|_)mul", "MUL"),
+        (r"op_mul|(^|_)mul|moe_weighted_reduction", "MUL"),
         (r"op_div|(^|_)div", "DIV"),
     )
 )
 
 
-# Kernels that do a part of an operation which has one of its own: they prepare what it reads, or add up what it wrote.
-_PARTS = re.compile(r"quantize_|convert_unary|fixup|combine_results")
+# Kernels that do a part of an operation which has one of its own: they prepare what that reads, or end what it began.
+_BEFORE = re.compile(r"quantize_|convert_unary|mm_ids_helper|mask_to_kv")
+_AFTER = re.compile(r"fixup|combine_results|splitkreduce")
 # A name as the linker has it, as `_ZN2ns13mul_mat_vec_qIL9ggml_type2EEvPKv`: lengths stand before its parts.
 _LINKED = re.compile(r"_Z[NLK]*(?=\d)")
 
 
+_CUTLASS = re.compile(r"cutlass_\d+_\w+?(?=EEv|[<>(, ]|$)")  # all kernels of this library are called Kernel2
+
+
 @lru_cache(4096)
 def short_name(kernel: str) -> str:
-    """The name of a kernel without its result, namespaces, template arguments and parameters."""
+    """The name of a kernel without its result, namespaces, template arguments and parameters; of CUTLASS what it is."""
+    if named := _CUTLASS.search(kernel):
+        return named[0]
     if linked := _LINKED.match(kernel):
         return _last_part(kernel, linked.end()) or kernel
     name = re.sub(r"[<(].*", "", kernel.removeprefix("void ").strip(), flags=re.DOTALL)
@@ -75,9 +83,15 @@ def op_of(kernel: str) -> str | None:
 
 
 @lru_cache(4096)
+def part_of(kernel: str) -> int:
+    """Where the kernel is whose operation this one does a part of: 1 after it, -1 before it; 0: it does a whole one."""
+    name = short_name(kernel).lower()
+    return 1 if _BEFORE.search(name) else -1 if _AFTER.search(name) else 0
+
+
 def is_part(kernel: str) -> bool:
     """Whether a kernel does a part of an operation that has another kernel."""
-    return _PARTS.search(short_name(kernel)) is not None
+    return part_of(kernel) != 0
 
 
 def ops_of(kernels: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -5,11 +5,9 @@ graph, so that labels are joined in their order: nodes of a split are given to t
 counts its labels for itself. A label that was open when the backend submitted its commands is opened again in the next
 ones: the node then has two parts.
 
-A kernel of a CUDA device names no node. Kernels run in the order of their nodes, so that where a split has as many of
-an operation as nodes, they belong to these one by one; those of other operations have no node.
+A kernel of a CUDA device names no node: `kernel_nodes` finds what it computes, and its label is made of that.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -19,16 +17,10 @@ import pandas as pd
 
 from tracegen.contract import kernel_names
 from tracegen.contract import tables as contract
+from tracegen.readers.native.kernel_nodes import Computed, kernel_nodes
 from tracegen.readers.native.recorded import DeviceOp, Records, Split
 
 _KERNEL = "kernel "  # how the label of a kernel begins
-# Operations whose kernels have the same names, or are named by their kind.
-_SAME = {
-    "MUL_MAT_ID": "MUL_MAT",
-    **dict.fromkeys(("CONT", "DUP"), "CPY"),
-    **dict.fromkeys(("REGLU", "GEGLU", "SWIGLU", "SWIGLU_OAI", "GEGLU_ERF", "GEGLU_QUICK"), "GLU"),
-    **dict.fromkeys(("RELU", "SIGMOID", "SILU", "TANH", "GELU", "GELU_QUICK", "GELU_ERF", "EXP", "SOFTPLUS"), "UNARY"),
-}
 _FAMILIES = ("GLU", "UNARY")  # what a label says of an operation that the graph names by its kind, as SWIGLU
 
 
@@ -36,7 +28,7 @@ def device_op_table(records: Records) -> pd.DataFrame:
     """The table; a label that names no node of its split has none."""
     pass_ids = {number: p.pass_id for number, p in records.passes.items()}
     ordered = sorted(records.device_ops, key=lambda op: (pass_ids[op.pass_number], op.split, *_order(op)))
-    found: dict[tuple[object, ...], list[int | None]] = {}
+    found: dict[tuple[object, ...], list[Computed]] = {}
     rows = []
     for number, of_pass in groupby(ordered, key=lambda op: op.pass_number):
         parts = 0
@@ -47,23 +39,23 @@ def device_op_table(records: Records) -> pd.DataFrame:
             graph = records.passes[number].graph
             key = (graph, recorded.nodes.tobytes() if recorded else b"", labels)
             if key not in found:  # the passes of a generation repeat
-                found[key] = _nodes_of(labels, _Nodes.of(records, recorded)) if recorded else [None] * len(ops)
+                found[key] = _computed(labels, _Nodes.of(records, recorded))
             rows += [
-                _row(op, pass_ids[number], parts + n, recorded, node)
-                for n, (op, node) in enumerate(zip(ops, found[key], strict=True))
+                _row(op, pass_ids[number], parts + n, recorded, computed)
+                for n, (op, computed) in enumerate(zip(ops, found[key], strict=True))
             ]
             parts += len(ops)
     return contract.frame("device_ops", rows)
 
 
-def _row(op: DeviceOp, pass_id: int, part: int, split: Split | None, node: int | None) -> dict[str, object]:
+def _row(op: DeviceOp, pass_id: int, part: int, split: Split | None, computed: Computed) -> dict[str, object]:
     return dict(
         pass_id=pass_id,
         part=part,
         split=op.split,
         device=split.backend if split else None,
-        node=node,
-        label=_label(op.label),
+        node=computed.node,
+        label=_label(op.label, computed.operations),
         begin_ns=op.begin_ns,
         end_ns=op.end_ns,
         exact=op.exact,
@@ -75,13 +67,11 @@ def _order(op: DeviceOp) -> tuple[int, int]:
     return (op.begin_ns, op.order) if op.label.startswith(_KERNEL) else (0, op.order)
 
 
-def _label(label: str) -> str:
-    """A label as the table has it; of a kernel the operation that its name tells, and its short name."""
+def _label(label: str, operations: str) -> str:
+    """A label as the table has it; of a kernel what it computes, and its short name."""
     if not label.startswith(_KERNEL):
         return label
-    kernel = label.removeprefix(_KERNEL)
-    short = kernel_names.short_name(kernel)
-    return f"{kernel_names.op_of(kernel) or short} {short}"
+    return f"{operations} {kernel_names.short_name(label.removeprefix(_KERNEL))}"
 
 
 @dataclass(frozen=True)
@@ -94,7 +84,9 @@ class _Nodes:
     computes: Sequence[bool]
 
     @classmethod
-    def of(cls, records: Records, split: Split) -> Self:
+    def of(cls, records: Records, split: Split | None) -> Self:
+        if split is None:  # it was not recorded to its end
+            return cls((), (), (), ())
         graph = records.passes[split.pass_number].graph
         assert graph is not None  # such a split is refused
         numbers = split.nodes[split.nodes >= 0]
@@ -116,10 +108,16 @@ class _Nodes:
         )
 
 
+def _computed(labels: Sequence[str], nodes: _Nodes) -> list[Computed]:
+    """What each label stands for; that of a kernel names no node."""
+    if all(label.startswith(_KERNEL) for label in labels):
+        kernels = [label.removeprefix(_KERNEL) for label in labels]
+        return kernel_nodes(kernels, nodes.number, nodes.op, nodes.computes)
+    return [Computed(node, "") for node in _nodes_of(labels, nodes)]
+
+
 def _nodes_of(labels: Sequence[str], nodes: _Nodes) -> list[int | None]:
     """The node of each label; None: it names none of those that follow the one before."""
-    if all(label.startswith(_KERNEL) for label in labels):
-        return _nodes_of_kernels([label.removeprefix(_KERNEL) for label in labels], nodes)
     found: list[int | None] = []
     begin, before = 0, None  # where the search begins, and the label before
     for label in labels:
@@ -131,23 +129,4 @@ def _nodes_of(labels: Sequence[str], nodes: _Nodes) -> list[int | None]:
         found.append(None if at is None else nodes.number[at])
         before = label if at is not None else None
         begin = begin if at is None else at + 1
-    return found
-
-
-def _nodes_of_kernels(kernels: Sequence[str], nodes: _Nodes) -> list[int | None]:
-    """The node of each kernel; None: the split has not as many kernels of its operation as nodes."""
-    own = defaultdict[str, list[int]](list)  # operation -> its kernels, without those that do a part of one
-    of = defaultdict[str, list[int]](list)  # operation -> its nodes
-    for place, kernel in enumerate(kernels):
-        op = kernel_names.op_of(kernel)
-        if op is not None and not kernel_names.is_part(kernel):
-            own[_SAME.get(op, op)].append(place)
-    for number, op, computes in zip(nodes.number, nodes.op, nodes.computes, strict=True):
-        if computes:
-            of[_SAME.get(op, op)].append(number)
-    found: list[int | None] = [None] * len(kernels)
-    for op, places in own.items():
-        if len(places) == len(of[op]):
-            for place, number in zip(places, of[op], strict=True):
-                found[place] = number
     return found
