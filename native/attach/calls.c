@@ -92,12 +92,18 @@ static uint32_t load_of(const void * context) {
 
 /* ---- contexts ---- */
 
-static void record_context(const void * context) {
+/* Whether a context is in the trace. Call it under the lock. */
+static bool is_known(const void * context) {
     bool known = false;
-    pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < n_contexts && !known; i++) {
         known = contexts[i] == context;
     }
+    return known;
+}
+
+static void record_context(const void * context) {
+    pthread_mutex_lock(&lock);
+    const bool known = is_known(context);
     if (!known && n_contexts < MAX_KNOWN) {
         contexts[n_contexts++] = context;
     }
@@ -118,9 +124,13 @@ static void record_context(const void * context) {
 }
 
 /* llama.cpp's own counters of a context, before it goes: of the last one, if there are several. It counts a call when it
-   knows it to be done, which the last one of a program may not be. */
+   knows it to be done, which the last one of a program may not be. A context that computed nothing is left out, as
+   those that llama.cpp makes to see what fits into a device. */
 static void record_counters(void * context) {
-    if (tensor_trace_on && tt_api.llama_perf_context_ && tt_api.llama_synchronize_) {
+    pthread_mutex_lock(&lock);
+    const bool known = is_known(context);
+    pthread_mutex_unlock(&lock);
+    if (known && tensor_trace_on && tt_api.llama_perf_context_ && tt_api.llama_synchronize_) {
         tt_api.llama_synchronize_(context);
         const struct tt_counters counters = tt_api.llama_perf_context_(context);
         char                     text[64];

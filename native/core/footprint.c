@@ -5,7 +5,8 @@
  *     /proc/self/pagemap   which pages of a range are present: of ggml's buffers and of saved states of contexts
  *
  * The kernel walks the page tables for it, which takes milliseconds for gigabytes. So between passes a sample is written
- * where memory has changed, and only while all of them took less than a 200th of the time, and some ms at first. It is
+ * where memory has changed, and only if all of them, one as long as the last among them, take less than a 200th of the
+ * time, and some ms at first: a program's own clock may run on, as llama.cpp's of a prompt does. It is
  * read by system calls: read and pread may be those that an attached tracer records.
  */
 #include "tt_footprint.h"
@@ -47,13 +48,14 @@ static struct span *   spans;
 static size_t          n_spans, spans_size;
 static uint64_t        opened_ns, looked_ns, last_bytes;
 static uint64_t        spent_ns; /* between passes */
+static uint64_t        took_ns;  /* the last sample */
 
 void tt_footprint_open(void) {
     const char * choice = getenv("TENSOR_TRACE_FOOTPRINT");
     on                  = !choice || strcmp(choice, "0") != 0;
     own_file            = on ? open("/proc/self/statm", O_RDONLY | O_CLOEXEC) : -1;
     opened_ns           = tt_now();
-    looked_ns = last_bytes = spent_ns = 0;
+    looked_ns = last_bytes = spent_ns = took_ns = 0;
 }
 
 /* Makes room for one more element. */
@@ -266,7 +268,7 @@ static bool is_due(enum tt_occasion occasion, uint64_t now) {
     if (occasion == TT_OCCASION_LOAD || occasion == TT_OCCASION_END) {
         return true;
     }
-    const bool spent = spent_ns > FIRST_NS + (now - opened_ns) / SHARE;
+    const bool spent = spent_ns + took_ns > FIRST_NS + (now - opened_ns) / SHARE;
     if (spent || (occasion == TT_OCCASION_PASS && now - looked_ns < OFTEN_NS)) {
         return false;
     }
@@ -321,7 +323,8 @@ void tt_footprint_write(struct tt_trace * trace, enum tt_occasion occasion, uint
     pthread_mutex_lock(&lock);
     if (is_due(occasion, begin)) {
         write_sample(trace, &sample);
-        spent_ns += occasion == TT_OCCASION_PASS || occasion == TT_OCCASION_SAVED ? tt_now() - begin : 0;
+        took_ns = tt_now() - begin;
+        spent_ns += occasion == TT_OCCASION_PASS || occasion == TT_OCCASION_SAVED ? took_ns : 0;
     }
     pthread_mutex_unlock(&lock);
 }

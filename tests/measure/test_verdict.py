@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.builders import with_footprint, with_reads
+from tests.builders import with_device_ops, with_footprint, with_reads
 from tests.golden.hard_case import hard_case
 from tracegen.analysis.tracing_cost import FAULT_NS, between_share, by_phase, elapsed, overhead_share, pass_costs
 from tracegen.contract.check_keys import CHECKED, Key
@@ -595,3 +595,12 @@ def test_a_prompt_that_is_not_decided_leaves_the_tokens_decide() -> None:
     control = Control(several, executed(1001, prompt_ms=100.0, prompt_tokens=5), None)
     found = check_of(evidence(control=control), "observer")
     assert found.state == "passed" and found.detail == "not decided for the prompt"
+
+
+def test_kernels_that_were_recorded_are_named_as_what_slows_a_program_down() -> None:
+    control = Control((executed(1000),) * 3, executed(1500), None)
+    plain = check_of(evidence(control=control), "observer")
+    tables = with_device_ops(evidence().tables, "CUDA0")
+    of_kernels = check_of(replace(evidence(control=control), tables=tables), "observer")
+    assert plain.state == of_kernels.state == "failed" and not plain.detail
+    assert of_kernels.detail.startswith("to record kernels makes launching them slower")

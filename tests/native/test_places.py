@@ -7,6 +7,7 @@ import pytest
 from tracegen.readers.native import recorded
 from tracegen.readers.native.placement_table import named_weights, placement_table
 from tracegen.readers.native.recorded import NONE, Buffer, Mapping, Records, Weight
+from tracegen.readers.native.trace import _usage
 
 MADE_UP, MAPPED = 0x1000, 0x7F0000000000
 FILE, GPU, KV, OTHER = range(4)
@@ -75,3 +76,13 @@ def test_a_weight_that_was_read_into_memory_is_found_by_its_name_and_buffer(know
         ("a.weight", GPU, MADE_UP),
         ("embd.weight", KV, MADE_UP),
     }
+
+
+@pytest.mark.parametrize(
+    ("begin_ns", "usage"), [(4, "compute"), (5, "mapped"), (8, "mapped"), (9, "compute"), (12, "compute")]
+)
+def test_a_buffer_views_a_file_only_while_that_is_mapped(begin_ns: int, usage: str) -> None:
+    """Once llama.cpp has unmapped a part of the file, CUDA's driver may put a buffer of the device at its addresses."""
+    records = Records(mappings=[Mapping(4096, 8192, 0, "/m.gguf", 5, 9), Mapping(4096, 100, 0, "/m.gguf", 9)])
+    assert _usage(Buffer(1, begin_ns, 64, 5000, usage=2), records) == usage
+    assert _usage(Buffer(1, begin_ns, 64, 0, usage=2), records) == "compute"

@@ -301,6 +301,26 @@ def test_a_device_with_times_of_operations_is_busy_as_long_as_these_take() -> No
     assert found.part is DEVICE_OPS
 
 
+def test_of_a_program_that_recording_slowed_down_only_the_devices_own_time_is_said() -> None:
+    """An untraced control has found that: the share of the program's time would be that of the slower one."""
+    tables = with_device_ops(TABLES, "CUDA0")
+    splits = [
+        dict(pass_id=p, split=0, backend="CUDA0", n_nodes=1, by_op=False, proof="synchronise")
+        | dict(begin_ns=of["begin_ns"], submitted_ns=of["begin_ns"], end_ns=of["end_ns"])
+        for p, of in PASSES.items()
+        if of["kind"] == "generate"
+    ]
+    slower = Check("observer", "Speed agrees", "failed", "46 % slower", "10 %")
+    run = a_run(checks=(slower,))
+    said = [f for f in findings(Context(run, {**tables, "splits": frame("splits", splits)})) if "CUDA0" in f.text]
+    assert len(said) == 1 and said[0].part is DEVICE_OPS
+    assert re.fullmatch(
+        r"\w+ takes [\d.]+ % of the time in which CUDA0 computes for generated tokens\. Recording that slowed the "
+        r"program down, so that its share of the whole time is not said\.",
+        said[0].text,
+    )
+
+
 @pytest.mark.parametrize("recorded", [True, False])
 def test_computing_leaves_out_waiting_whether_page_faults_were_recorded_or_not(recorded: bool) -> None:
     spans = TABLES["spans"]

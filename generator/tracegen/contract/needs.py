@@ -66,6 +66,7 @@ FOOTPRINT = Need("what memory is made of is not all that the process holds", (),
 BALANCE = Need("more was freed than allocated, so the sizes are wrong", (Key.BUFFERS_BALANCE,))
 
 TIMES = (EVIDENCE, NODES, CLOCK, COST, KINDS)
+OF_DEVICES = (EVIDENCE, NODES, CLOCK, KINDS)  # times by their own clock: recording slows the launch, not the work
 BYTES = (EVIDENCE, NODES, PLACES, NAMES, KINDS, CHOSEN)
 CHOICES = (EVIDENCE, NODES, NAMES, LAYERS, KINDS, WHOLE)
 

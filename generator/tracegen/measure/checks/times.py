@@ -130,6 +130,12 @@ def skew(e: Evidence) -> Check:
     return check(Key.EVEN_TOKENS, state, finding, detail if state == "warning" else "")
 
 
+KERNELS_SLOW = (
+    "to record kernels makes launching them slower, most of all CUDA graphs; the kernels’ own times stand, the "
+    "program’s are those of a run with `passive` device times"
+)
+
+
 def observer(e: Evidence) -> Check:
     """Time per token traced and untraced, each with what is known of the noise; the worst phase that is decided counts.
 
@@ -154,8 +160,10 @@ def observer(e: Evidence) -> Check:
     if any(effect.surely_over(FAIL_SLOWER) for effect in decided):
         state = "failed"
     open_ones = [effect.phase for effect in found if effect not in decided]
-    detail = f"not decided for the {' and the '.join(open_ones)}" if open_ones else ""
-    return check(Key.OBSERVER, state, _in_words(found), detail)
+    details = [f"not decided for the {' and the '.join(open_ones)}"] if open_ones else []
+    if state != "passed" and e.tables["device_ops"]["device"].astype(str).str.startswith("CUDA").any():
+        details.append(KERNELS_SLOW)
+    return check(Key.OBSERVER, state, _in_words(found), "; ".join(details))
 
 
 def _in_words(found: tuple[Effect, ...]) -> str:

@@ -52,12 +52,14 @@ def kernel_nodes(
     place = {kernel: nodes[at] for kernel, at in zip(whole, found, strict=True) if at is not None}
     begins = sorted(place.values())
     ends = dict(zip(begins, [*begins, len(op)][1:], strict=True))
-    result = [Computed(None, of or kernel_names.short_name(kernel)) for of, kernel in zip(ops, kernels, strict=True)]
+    result = [
+        Computed(None, known or kernel_names.short_name(kernel)) for known, kernel in zip(ops, kernels, strict=True)
+    ]
     for kernel, at in place.items():
         taken = [i for i in range(at, ends[at]) if computes[i]]
         result[kernel] = Computed(number[at], "+".join(op[at : taken[-1] + 1]))
-    for i, kernel in enumerate(kernels):
-        if (towards := kernel_names.part_of(kernel)) and ops[i]:
+    for i, name in enumerate(kernels):
+        if (towards := kernel_names.part_of(name)) and ops[i]:
             nearest = _nearest(place, ops, i, towards)
             result[i] = result[i] if nearest is None else result[nearest]
     return result

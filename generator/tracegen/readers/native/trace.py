@@ -253,8 +253,15 @@ def _buffers(records: Records) -> pd.DataFrame:
 
 
 def _usage(buffer: Buffer, records: Records) -> str | None:
-    """The usage of a buffer; `mapped` when it only views a file mapping, None when not recorded."""
-    if any(m.address <= buffer.address < m.address + m.size_bytes for m in records.mappings if buffer.address):
+    """The usage of a buffer; `mapped` when it only views a file mapping, None when not recorded.
+
+    Where a part of a file was mapped before, a driver may put memory of a device.
+    """
+    if buffer.address and any(
+        m.begin_ns <= buffer.begin_ns < (m.end_ns or buffer.begin_ns + 1)
+        and m.address <= buffer.address < m.address + m.size_bytes
+        for m in records.mappings
+    ):
         return "mapped"
     return BUFFER_USAGES[buffer.usage] if buffer.usage < len(BUFFER_USAGES) else None
 

@@ -7,6 +7,7 @@ import pandas as pd
 from tracegen.analysis import backends, timing, waiting
 from tracegen.analysis.causes.cause import Phase, phase_of
 from tracegen.analysis.work import computed_ns
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
 from tracegen.report.figures.bandwidth import BANDWIDTH
@@ -81,6 +82,9 @@ def _elsewhere(context: Context, scope: Scope, population: str) -> Iterator[Find
     busy = busy[busy["most"] > 0].sort_values(["most", "least"], ascending=False)
     if busy.empty or not whole:
         return
+    if context.refusal((needs.COST,)):
+        yield from _of_devices_alone(context, [str(name) for name in busy.index], scope, population)
+        return
     if len(busy) > MOST_NAMED:
         others = busy[MOST_NAMED - 1 :]
         together = others.sum().to_frame(f"{q.counted(len(others), 'other', 'others')} together").T
@@ -110,6 +114,24 @@ def _elsewhere(context: Context, scope: Scope, population: str) -> Iterator[Find
         effect=float(busy["most"].sum()) / whole,
         part=shown,
     )
+
+
+def _of_devices_alone(context: Context, names: list[str], scope: Scope, population: str) -> Iterator[Finding]:
+    """What takes most of each device's own time, where the program was slowed down, and so its share is not known."""
+    for name in names[:MOST_NAMED]:
+        if most_of := _of_device(context, name):
+            amount, operation = most_of
+            yield Finding(
+                kind="time",
+                text=f"{q.printable(operation)} takes {amount.text} of the time in which {q.printable(name)} computes "
+                f"for {OF[scope]}. Recording that slowed the program down, so that its share of the whole time is not "
+                "said.",
+                amounts=(amount,),
+                scope=scope,
+                population=population,
+                effect=amount.value,
+                part=DEVICE_OPS,
+            )
 
 
 def _of_device(context: Context, device: str) -> tuple[Amount, str] | None:
