@@ -153,7 +153,8 @@ def _content(context: Context) -> Content:
     empty = nothing_touched(axis.length(tables), rows, of.used)
     data = rows.merge(of.times, on="pass_id", how="left")
     return Content(
-        caption=f"{_caption(rows)}{_order(tables)}{f' {context.gaps} They are not drawn.' if context.gaps else ''}",
+        caption=f"{_caption(rows)}{_order(tables)}{f' {context.gaps} They are not drawn.' if context.gaps else ''}"
+        f"{SLOWED if context.refusal((needs.COST,)) else ''}",
         alt=f"The model file from left to right, {q.counted(rows['row'].nunique(), 'row')} of passes, downwards.",
         chart=lambda width: chart.chart(picture(width)),
         data=data,
@@ -161,6 +162,9 @@ def _content(context: Context) -> Content:
         numbers={"most": MOST_ROWS[-1]},
         files={} if empty else {CARD: card(chart.simplified(picture(theme.WIDTHS[1])))},
     )
+
+
+SLOWED = " Times are those of a program that tracing slowed down."
 
 
 def _memory(context: Context) -> pd.DataFrame:
