@@ -1,6 +1,7 @@
 /* What the tracer asks of macOS. What only Linux has is not recorded, and the trace says so: page faults, devices, what
    is in the page cache by file, parts of memory. Processor time of threads is unknown there (thread_time.c). This file
    is compiled and linked; it was not run. */
+#include "tt_allocated.h"
 #include "tt_footprint.h"
 #include "tt_mapped.h"
 #include "tt_nodes.h"
@@ -98,6 +99,7 @@ void tt_wake_forget(const struct tt_faults * faults) { (void) faults; }
 void tt_wake_block(sigset_t * was) { (void) was; }
 void tt_wake_unblock(const sigset_t * was) { (void) was; }
 
+void tt_allocated_write(struct tt_trace * trace) { (void) trace; }
 void tt_footprint_open(void) {}
 void tt_footprint_add(enum tt_part kind, uint32_t number, const void * address, size_t size) {
     (void) kind, (void) number, (void) address, (void) size;

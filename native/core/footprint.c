@@ -10,6 +10,7 @@
  * read by system calls: read and pread may be those that an attached tracer records.
  */
 #include "tt_footprint.h"
+#include "tt_allocated.h"
 #include "tt_mapped.h"
 #include "tt_record.h"
 
@@ -304,6 +305,7 @@ static void write_sample(struct tt_trace * trace, struct tt_footprint * sample) 
             memcpy(at, sample, sizeof *sample);
             memcpy(at + sizeof *sample, parts, size);
             tt_record_end(trace);
+            tt_allocated_write(trace);
         }
         free(parts);
     }

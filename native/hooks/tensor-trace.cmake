@@ -10,11 +10,12 @@ if (GGML_TENSOR_TRACE)
     if (APPLE)
         list(APPEND TENSOR_TRACE_FILES darwin)
     else()
-        list(APPEND TENSOR_TRACE_FILES linux footprint nodes ring storage wake)
+        list(APPEND TENSOR_TRACE_FILES linux allocated footprint nodes ring storage wake)
     endif()
     list(TRANSFORM TENSOR_TRACE_FILES REPLACE "(.+)" "${TENSOR_TRACE_SOURCE}/\\1.c")
     target_sources(ggml-base PRIVATE ${TENSOR_TRACE_FILES})
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
+    target_link_libraries(ggml-base PRIVATE ${CMAKE_DL_LIBS}) # dlsym
     target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE _GNU_SOURCE) # gettid, getrandom, MAP_POPULATE
     # which hooks, and which llama.cpp: from HOOKED, which `tracegen llama-cpp hook` wrote into this folder
     file(STRINGS ${TENSOR_TRACE_SOURCE}/HOOKED TENSOR_TRACE_HOOKED REGEX "^(hooks|commit|changed|without) = ")

@@ -137,10 +137,11 @@ enum tt_type {
     TT_DEVICE_OP = 31, /* struct tt_device_op: when the device that computes a split ran an operation; after that */
     TT_DONE      = 32, /* struct tt_done, then n_splits pairs of u32: pass, split; at the end of a wait of llama.cpp */
     TT_FOOTPRINT = 34, /* struct tt_footprint, then n_parts struct tt_footprint_part: what resident memory is made of */
-    TT_READ   = 36, /* struct tt_read: a part of a model file was read, or asked for, by a call; when it has returned */
-    TT_SAVED  = 35, /* struct tt_saved: the state of a sequence was copied out of a context, or into it */
-    TT_NODES  = 37, /* struct tt_nodes, then n_runs times n_nodes + 1 u32: on which NUMA node pages lie */
-    TT_CHOSEN = 33, /* struct tt_chosen, then n_rows * n_chosen i32: experts that llama.cpp fetched from a device */
+    TT_READ  = 36, /* struct tt_read: a part of a model file was read, or asked for, by a call; when it has returned */
+    TT_SAVED = 35, /* struct tt_saved: the state of a sequence was copied out of a context, or into it */
+    TT_NODES = 37, /* struct tt_nodes, then n_runs times n_nodes + 1 u32: on which NUMA node pages lie */
+    TT_ALLOCATED = 38, /* struct tt_allocated, then classes and sites: what is live; after its TT_FOOTPRINT */
+    TT_CHOSEN    = 33, /* struct tt_chosen, then n_rows * n_chosen i32: experts that llama.cpp fetched from a device */
 };
 
 struct tt_record {
@@ -450,6 +451,23 @@ struct tt_nodes { /* where the resident pages of a mapped file or buffer lay whe
     uint32_t n_runs; /* together they cover the size; the last granule may be shorter */
 };
 
+struct tt_allocated { /* what malloc and its kin have given and not got back */
+    uint64_t n_lost; /* large blocks, so far, whose calls are not known: there were too many */
+    uint32_t n_classes; /* struct tt_allocated_class, by size */
+    uint32_t n_sites; /* struct tt_allocated_site, those with most bytes first */
+};
+struct tt_allocated_class {
+    uint64_t n_live, live_bytes;
+    uint32_t size_class; /* its blocks hold 2^size_class bytes or more, and less than twice as many */
+    uint32_t reserved;
+};
+struct tt_allocated_site { /* of blocks of 64 KiB or more */
+    uint64_t n_live, live_bytes;
+    uint64_t n_all; /* those that are free again, too */
+    uint32_t stack; /* string: the calls, the innermost first: `name@library` or `library+0x12`, with < between them */
+    uint32_t reserved;
+};
+
 struct tt_end {
     uint64_t wall_ns; /* CLOCK_REALTIME at time_ns of the record */
     uint64_t n_passes;
@@ -646,6 +664,9 @@ TT_ASSERT_SIZE(tt_footprint_part, 16);
 TT_ASSERT_SIZE(tt_saved, 48);
 TT_ASSERT_SIZE(tt_read, 64);
 TT_ASSERT_SIZE(tt_nodes, 48);
+TT_ASSERT_SIZE(tt_allocated, 16);
+TT_ASSERT_SIZE(tt_allocated_class, 24);
+TT_ASSERT_SIZE(tt_allocated_site, 32);
 TT_ASSERT_SIZE(tt_end, 32);
 TT_ASSERT_SIZE(tt_op, TT_UNIT);
 TT_ASSERT_SIZE(tt_long_op, 2 * TT_UNIT);

@@ -101,6 +101,14 @@ void print_layout(void) {
     FIELD(tt_nodes, address); FIELD(tt_nodes, size_bytes); FIELD(tt_nodes, granule_bytes); FIELD(tt_nodes, buffer);
     FIELD(tt_nodes, pass); FIELD(tt_nodes, load); FIELD(tt_nodes, page_bytes); FIELD(tt_nodes, n_nodes);
     FIELD(tt_nodes, n_runs);
+    STRUCT(tt_allocated);
+    FIELD(tt_allocated, n_lost); FIELD(tt_allocated, n_classes); FIELD(tt_allocated, n_sites);
+    STRUCT(tt_allocated_class);
+    FIELD(tt_allocated_class, n_live); FIELD(tt_allocated_class, live_bytes); FIELD(tt_allocated_class, size_class);
+    FIELD(tt_allocated_class, reserved);
+    STRUCT(tt_allocated_site);
+    FIELD(tt_allocated_site, n_live); FIELD(tt_allocated_site, live_bytes); FIELD(tt_allocated_site, n_all);
+    FIELD(tt_allocated_site, stack); FIELD(tt_allocated_site, reserved);
     STRUCT(tt_saved);
     FIELD(tt_saved, begin_ns); FIELD(tt_saved, address); FIELD(tt_saved, size_bytes); FIELD(tt_saved, context);
     FIELD(tt_saved, saved); FIELD(tt_saved, sequence); FIELD(tt_saved, flags); FIELD(tt_saved, restored);

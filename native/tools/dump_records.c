@@ -442,6 +442,22 @@ static void dump_nodes(struct bytes * in, size_t at) {
     }
 }
 
+static void dump_allocated(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_allocated, allocated);
+    printf(" n_lost=%" PRIu64 " n_classes=%" PRIu32 " n_sites=%" PRIu32, allocated.n_lost, allocated.n_classes,
+           allocated.n_sites);
+    for (uint32_t i = 0; i < allocated.n_classes; i++) {
+        TAKE(in, struct tt_allocated_class, class);
+        printf(" 2^%" PRIu32 "=%" PRIu64 ".%" PRIu64, class.size_class, class.n_live, class.live_bytes);
+    }
+    for (uint32_t i = 0; i < allocated.n_sites; i++) {
+        TAKE(in, struct tt_allocated_site, site);
+        printf(" string%" PRIu32 "=%" PRIu64 ".%" PRIu64 ".%" PRIu64, site.stack, site.n_live, site.live_bytes,
+               site.n_all);
+    }
+}
+
 static void dump_saved(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_saved, saved);
@@ -513,6 +529,7 @@ static const struct {
     [TT_MEMORY]     = { "memory", dump_memory },
     [TT_FOOTPRINT]  = { "footprint", dump_footprint },
     [TT_NODES]      = { "nodes", dump_nodes },
+    [TT_ALLOCATED]  = { "allocated", dump_allocated },
     [TT_SAVED]      = { "saved", dump_saved },
     [TT_READ]       = { "read", dump_read },
 };

@@ -1,5 +1,6 @@
 """Builders of whole runs for tests: a small llama-shaped model, as many passes as asked for."""
 
+from tests.builders.allocations import with_allocations
 from tests.builders.devices import with_device_ops
 from tests.builders.faults import with_barriers, with_faults, with_off_cpu
 from tests.builders.footprint import with_footprint
@@ -23,6 +24,7 @@ __all__ = [
     "only",
     "scaled_case",
     "stored",
+    "with_allocations",
     "with_barriers",
     "with_device_ops",
     "with_drafts",

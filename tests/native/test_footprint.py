@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.native.trace_bytes import Trace, footprint, pass_begin, pass_end, read, saved
+from tests.native.trace_bytes import Trace, allocated, footprint, pass_begin, pass_end, read, saved
 from tracegen.contract.errors import TraceFormatError
 
 MODEL, FILES, ANONYMOUS, BUFFER, SAVED = 0, 1, 3, 7, 8
@@ -32,7 +32,27 @@ def test_a_sample_without_a_pass_or_load_has_none() -> None:
     assert rows["pass_id"].isna().all() and set(rows["occasion"]) == {"end"}
 
 
+def test_what_is_allocated_belongs_to_its_sample() -> None:
+    """String 5 and 7 are of the builder's."""
+    samples = [footprint((10, MODEL, 0)), footprint((11, MODEL, 0))]
+    of_second = allocated((2, 8_000, 4, 7), (0, 1_000, 1, 7), classes=((3, 120, 5), (1, 9_000, 13)), lost=4)
+    trace = read(Trace(run=[pass_begin(), *samples, of_second, pass_end()], events=[]).files())
+    rows = trace.tables["allocations"]
+    assert rows["sample"].tolist() == [1, 1, 1] and rows["kind"].tolist() == ["size", "size", "calls"]
+    assert rows["size_class"].tolist()[:2] == [5, 13] and rows["calls"].tolist()[2] == "inp_tokens"
+    assert rows["live_bytes"].tolist() == [120, 9_000, 9_000] and rows["n_live"].tolist() == [3, 1, 2]
+    assert rows["n_all"].tolist()[2] == 5 and trace.facts["allocations_lost"] == 4
+    assert read(Trace().files()).facts["allocations_lost"] is None
+
+
 BROKEN = {
+    "allocations of no sample": allocated(),
+    "allocations of a sample twice": footprint((1, MODEL, 0)) + allocated() + allocated(),
+    "more sites than there are": footprint((1, MODEL, 0)) + allocated(n_sites=1),
+    "more classes than there are": footprint((1, MODEL, 0)) + allocated(n_classes=1 << 31),
+    "blocks of no size": footprint((1, MODEL, 0)) + allocated(classes=((1, 1, 64),)),
+    "calls without a name": footprint((1, MODEL, 0)) + allocated((1, 1, 1, 88)),
+    "more blocks than there can be": footprint((1, MODEL, 0)) + allocated((1 << 63, 1, 1, 5)),
     "a part of no kind": footprint((1, 9, 0)),
     "more parts than there are": footprint((1, MODEL, 0), n=2),
     "an unknown buffer": footprint((1, BUFFER, 77)),

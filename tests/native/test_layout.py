@@ -33,6 +33,12 @@ ARRAYS: dict[str, np.dtype[np.void]] = {
     "tt_thread_end": units.END_UNIT,
     "tt_index": units.INDEX_UNITS,
     "tt_footprint_part": np.dtype([("bytes", "<u8"), ("kind", "<u4"), ("number", "<u4")]),
+    "tt_allocated_class": np.dtype(
+        [("n_live", "<u8"), ("live_bytes", "<u8"), ("size_class", "<u4"), ("reserved", "<u4")]
+    ),
+    "tt_allocated_site": np.dtype(
+        [("n_live", "<u8"), ("live_bytes", "<u8"), ("n_all", "<u8"), ("stack", "<u4"), ("reserved", "<u4")]
+    ),
     "tt_fault": fault_records.FAULT,
     "tt_faults_elsewhere": fault_records.FAULTS_ELSEWHERE,
     "tt_faults_lost": fault_records.FAULTS_LOST,

@@ -236,6 +236,19 @@ def nodes(
     return record(37, head + b"".join(struct.pack(f"<{len(run)}I", *run) for run in runs), time_ns)
 
 
+def allocated(
+    *sites: tuple[int, int, int, int],
+    classes: tuple[tuple[int, int, int], ...] = (),
+    lost: int = 0,
+    n_classes: int | None = None,
+    n_sites: int | None = None,
+) -> bytes:
+    """Sites: blocks, bytes, all blocks, string; classes: blocks, bytes, class."""
+    counts = (len(classes) if n_classes is None else n_classes, len(sites) if n_sites is None else n_sites)
+    rows = [struct.pack("<QQII", *of, 0) for of in classes] + [struct.pack("<QQQII", *of, 0) for of in sites]
+    return record(38, struct.pack("<QII", lost, *counts) + b"".join(rows), 9_800)
+
+
 def load_begin(number: int = 0, path: int = 5) -> bytes:
     return record(5, struct.pack("<5QII", 1, 2, 3, 4, 512, number, path), 1_000)
 

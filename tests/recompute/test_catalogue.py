@@ -32,6 +32,8 @@ NOT_COUNTED = {
     "expert-cache": "tests/analysis/test_expert_cache.py plays llama.cpp's rule with lists",
     "expert-policies": "of runs with 100 tokens: tests/analysis/test_expert_policies.py plays each rule in loops",
     "kv-layers": "shapes of tensors: tests/analysis/test_kv_cache.py, and what llama.cpp asks for in test_failures.py",
+    "allocations": "of runs that counted them: tests/analysis/test_allocations.py adds up each block by itself",
+    "allocation-calls": "the same",
     "numa": "of machines with several nodes: tests/analysis/test_nodes.py looks at each page",
     "prompts": "of runs with several prompts: tests/analysis/test_served.py plays a server; make server asks one",
     "prompt-slots": "the same",

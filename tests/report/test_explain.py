@@ -16,6 +16,7 @@ from tests.builders import (
     a_moe_run,
     a_run,
     scaled_case,
+    with_allocations,
     with_device_ops,
     with_drafts,
     with_faults,
@@ -56,7 +57,10 @@ CASES: Mapping[str, Mapping[str, pd.DataFrame]] = {
     "no experts chosen": scaled_case(0, 1, moe=True),
     "hard case": hard_case(),
     "residency": with_residency(),
-    "device": with_nodes(with_device_ops(with_footprint(with_reads(with_second_prompt(scaled_case(2, 2)))))),
+    "device": with_nodes(
+        with_allocations(with_device_ops(with_footprint(with_reads(with_second_prompt(scaled_case(2, 2))))))
+    ),
+    "allocations": with_allocations(with_footprint(scaled_case(2, 2))),
     "drafts": with_drafts(scaled_case(2, 2)),
     "page faults": with_faults(scaled_case(3, 2, moe=True, threads=2)),
     "requests": with_requests(scaled_case(3, 2, moe=True, splits=2)),

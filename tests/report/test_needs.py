@@ -15,6 +15,7 @@ import pytest
 from tests.builders import (
     a_moe_run,
     scaled_case,
+    with_allocations,
     with_device_ops,
     with_drafts,
     with_facts,
@@ -55,7 +56,7 @@ HOW = {"failed": "failed", "warning": "warned"}
 @cache
 def tables() -> dict[str, pd.DataFrame]:
     case = with_footprint(with_device_ops(with_requests(with_faults(with_reads(scaled_case(2, 2, moe=True))))))
-    case = with_nodes(with_drafts(with_second_prompt(case)))
+    case = with_nodes(with_allocations(with_drafts(with_second_prompt(case))))
     last = int(case["passes"]["pass_id"].max())
     case["residency"] = frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
     return case

@@ -57,6 +57,7 @@ class Exec(Verb):
 @click.option("--faults", is_flag=True)
 @click.option("--disk", is_flag=True)
 @click.option("--device-times", type=click.Choice(DEVICE_TIMES), default=DEVICE_TIMES[0])
+@click.option("--allocations", is_flag=True)
 @click.option("--server", "servers", metavar="FOLDER", type=PATH, multiple=True)
 @click.option("--llama-cpp", metavar="FOLDER", type=PLACE)
 @click.pass_context

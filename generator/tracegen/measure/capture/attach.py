@@ -34,6 +34,8 @@ _PARTS = (
     "cuda/*.c",
 )
 _ELSEWHERE = "darwin.c"  # of macOS, where nothing can be attached
+COUNTING = "libtensor-allocations.so"
+_COUNTING = ("core/tt_allocations.h", "allocations/*.c")
 _VULKAN = ("vulkan/*.h", "vulkan/*.c")  # the layer: it takes Vulkan's headers
 _LAYER, _MANIFEST = "VK_LAYER_TRACEGEN_times", "VkLayer_tracegen.json"
 _CUPTI = "libcupti.so*"
@@ -63,11 +65,7 @@ def ensure_attach(progress: Progress, *, device_ops: bool = False) -> Path:
     """
     if sys.platform != "linux":
         raise EnvironmentFailure("attaching works only on Linux; use a llama.cpp with the hooks instead")
-    if set(" :") & set(str(cache_folder())):
-        raise EnvironmentFailure(
-            f"{cache_folder()}: the path of a preloaded library must have no space or colon; set XDG_CACHE_HOME to "
-            "another folder"
-        )
+    _refuse_path()
     native = resource_folder("native")
     layer = device_ops and (cupti() is None or _has_vulkan())
     if device_ops and not layer:
@@ -86,6 +84,37 @@ def ensure_attach(progress: Progress, *, device_ops: bool = False) -> Path:
             else:
                 _compile(_compiler(), native, parts, folder, progress)
     return folder / LIBRARY
+
+
+def _refuse_path() -> None:
+    if set(" :") & set(str(cache_folder())):
+        raise EnvironmentFailure(
+            f"{cache_folder()}: the path of a preloaded library must have no space or colon; set XDG_CACHE_HOME to "
+            "another folder"
+        )
+
+
+def ensure_allocations(progress: Progress) -> Path:
+    """The path of the library that counts what a program allocates; compiles it when it is not in the cache.
+
+    Raises EnvironmentFailure where the C library is not GNU's, and as `ensure_attach` does.
+    """
+    if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
+        raise EnvironmentFailure("allocations are counted only on Linux with the GNU C library")
+    _refuse_path()
+    native = resource_folder("native")
+    folder = cache_folder() / "llama.cpp" / f"allocations-{_key(native, _COUNTING)}"
+    with alone(folder, progress, (folder / COUNTING).exists):
+        if not (folder / COUNTING).exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            progress.step("compile the library that counts allocations")
+            _run_compiler(
+                [*_compiler(), *_FLAGS, f"-I{native / 'core'}", *map(str, native.glob("allocations/*.c"))],
+                folder,
+                COUNTING,
+            )
+            progress.done()
+    return folder / COUNTING
 
 
 def compile_to_ship(compiler: Sequence[str], folder: Path, progress: Progress) -> None:
@@ -118,9 +147,10 @@ def refuse_hooked(program: Path) -> None:
         raise SettingsError(f"{program}: its llama.cpp has the hooks already; leave out --attach")
 
 
-def preload(library: Path) -> dict[str, str]:
-    """The environment variable that preloads the library, in the program and in the programs that it starts."""
-    return {"LD_PRELOAD": " ".join(filter(None, (str(library), os.environ.get("LD_PRELOAD", ""))))}
+def preload(*libraries: Path) -> dict[str, str]:
+    """The environment variable that preloads libraries, in the program and in the programs that it starts; or none."""
+    names = [*map(str, libraries), os.environ.get("LD_PRELOAD", "")]
+    return {"LD_PRELOAD": " ".join(filter(None, names))} if libraries else {}
 
 
 def device_times(library: Path) -> dict[str, str]:
@@ -199,7 +229,6 @@ def _has_vulkan() -> bool:
 
 def _compile(compiler: Sequence[str], native: Path, parts: Sequence[str], folder: Path, progress: Progress) -> None:
     headers = ensure_source(progress, traced=False).source / "ggml"
-    part, log = folder / f"{LIBRARY}.part", folder / "build.log"
     if "vulkan/*.c" in parts and not _has_vulkan():
         raise EnvironmentFailure(
             "neither the headers of Vulkan nor CUPTI were found; on Debian: apt install libvulkan-dev, or for CUDA: "
@@ -209,10 +238,14 @@ def _compile(compiler: Sequence[str], native: Path, parts: Sequence[str], folder
     header_flags = [word for name in ("include", "src") for word in ("-isystem", str(headers / name))]
     sources = [str(path) for path in _sources(native, parts) if path.suffix == ".c"]
     progress.step("compile the library to attach")
-    ended = run_program(
-        [*compiler, *_FLAGS, *include_flags, *header_flags, *sources, "-o", str(part), "-ldl"], stdout=log, stderr=log
-    )
-    if ended.status != 0:
-        raise EnvironmentFailure(f"{Path(compiler[0]).name}: {ended.ending}; {log} ends with:\n{last_lines(log, 20)}")
-    part.replace(folder / LIBRARY)
+    _run_compiler([*compiler, *_FLAGS, *include_flags, *header_flags, *sources, "-ldl"], folder, LIBRARY)
     progress.done()
+
+
+def _run_compiler(command: Sequence[str], folder: Path, name: str) -> None:
+    """Make the library `name` in a folder. Raises EnvironmentFailure with the compiler's last lines when it fails."""
+    part, log = folder / f"{name}.part", folder / "build.log"
+    ended = run_program([*command, "-o", str(part)], stdout=log, stderr=log)
+    if ended.status != 0:
+        raise EnvironmentFailure(f"{Path(command[0]).name}: {ended.ending}; {log} ends with:\n{last_lines(log, 20)}")
+    part.replace(folder / name)

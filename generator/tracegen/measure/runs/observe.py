@@ -16,7 +16,13 @@ from tracegen.contract.errors import EnvironmentFailure, ModelFormatError, Setti
 from tracegen.contract.experiment import SETTINGS, Experiment
 from tracegen.contract.facts import Locked
 from tracegen.contract.model import Run
-from tracegen.measure.capture.attach import device_times, ensure_attach, preload, refuse_hooked
+from tracegen.measure.capture.attach import (
+    device_times,
+    ensure_allocations,
+    ensure_attach,
+    preload,
+    refuse_hooked,
+)
 from tracegen.measure.capture.conditions import conditions_of
 from tracegen.measure.capture.execution import Meter
 from tracegen.measure.capture.hashing import changed_since, known_hashes
@@ -55,7 +61,8 @@ class Observation:
     drop from the page cache first; `memory_limit_gb`: the most memory of the program, in GiB; `controls`: how often it
     runs again, untraced, under the same conditions. `device_times`: what is timed on a device: `splits`, for which the
     tracer waits; only when llama.cpp itself waited (`passive`); or so, and each operation (`ops`, with `attach`).
-    `servers`: folders in which servers that the program uses over RPC write their traces.
+    `allocations`: count what the
+    program allocates. `servers`: folders in which servers that the program uses over RPC write their traces.
     """
 
     name: str
@@ -75,6 +82,7 @@ class Observation:
     cold: tuple[Path, ...] = ()
     controls: int = 0
     device_times: str = "splits"
+    allocations: bool = False
     servers: tuple[Path, ...] = ()
 
 
@@ -93,7 +101,8 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
         say_if_refused(progress)
     device_ops = observation.device_times == "ops"
     libraries = (ensure_attach(progress, device_ops=device_ops),) if observation.attach else ()
-    attached = preload(*libraries) if libraries else {}
+    counting = (ensure_allocations(progress),) if observation.allocations else ()
+    attached = preload(*libraries, *counting)
     if device_ops:
         attached |= device_times(*libraries)
     command = (str(program), *observation.command[1:])

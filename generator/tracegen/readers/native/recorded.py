@@ -203,6 +203,14 @@ class Read(NamedTuple):
     n_calls: int
 
 
+class Allocated(NamedTuple):
+    """What was live at a sample of memory: size class, blocks, bytes; calls, blocks, bytes, blocks ever."""
+
+    sample: int
+    classes: tuple[tuple[int, int, int], ...]
+    sites: tuple[tuple[str, int, int, int], ...]
+
+
 class Footprint(NamedTuple):
     """What the resident memory was made of; `of`: the pass or load that had ended. Parts: kind, number, bytes."""
 
@@ -239,6 +247,8 @@ class Records:
     memory: dict[tuple[Pass, str], int] = field(default_factory=dict)  # bytes, by pass or load, and kind of memory
     reads: list[Read] = field(default_factory=list)
     nodes: list[Nodes] = field(default_factory=list)
+    allocated: list[Allocated] = field(default_factory=list)
+    allocations_lost: int = 0
     footprints: list[Footprint] = field(default_factory=list)
     saved: dict[int, dict[str, Any]] = field(default_factory=dict)  # rows of the table, by number
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping

@@ -583,6 +583,29 @@ def _take_saved(records: Records, time_ns: int, rest: memoryview, *values: int) 
     )
 
 
+_CLASS, _SITE = struct.Struct("<QQII"), struct.Struct("<QQQII")
+_SIZES = 64  # classes, by powers of two
+
+
+@_takes(38, "QII")
+def _take_allocated(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    lost, n_classes, n_sites = values
+    end = n_classes * _CLASS.size
+    if len(rest) < end + n_sites * _SITE.size:
+        raise ValueError(f"{n_classes} classes and {n_sites} sites, {len(rest)} bytes are left")
+    sample = len(records.footprints) - 1
+    if sample < 0 or (records.allocated and records.allocated[-1].sample == sample):
+        raise ValueError("allocations belong to no sample of memory")
+    classes = tuple((of, n, size) for n, size, of, _ in _CLASS.iter_unpack(rest[:end]))
+    _below(_SIZES, size_class=max((of for of, *_ in classes), default=0))
+    found = _SITE.iter_unpack(rest[end : end + n_sites * _SITE.size])
+    sites = tuple((records.text(stack), n, size, n_all) for n, size, n_all, stack, _ in found)
+    counts = [*(count for _, *of in classes for count in of), *(count for _, *of in sites for count in of), lost]
+    _below(SIZE, count=max(counts))
+    records.allocated.append(recorded.Allocated(sample, classes, sites))
+    records.allocations_lost = lost
+
+
 _MOST_NODES = 64
 
 

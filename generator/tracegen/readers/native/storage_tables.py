@@ -64,6 +64,25 @@ def footprint_table(records: Records) -> pd.DataFrame:
     return contract.frame("footprint", rows)
 
 
+def allocation_table(records: Records) -> pd.DataFrame:
+    """One row per sample of the process's memory and size class, or calls.
+
+    Calls from several places of the same functions are summed up: of a function with a name its place is not recorded.
+    """
+    rows = []
+    for of in records.allocated:
+        each: list[dict[str, object]] = [
+            dict(kind="size", size_class=bits, n_live=n, live_bytes=size) for bits, n, size in of.classes
+        ]
+        sums: dict[str, list[int]] = {}
+        for calls, *counts in of.sites:
+            sums[calls] = [a + b for a, b in zip(sums.get(calls, [0, 0, 0]), counts, strict=True)]
+        ordered = sorted(sums.items(), key=lambda item: -item[1][1])
+        each += [dict(kind="calls", calls=text, n_live=n, live_bytes=b, n_all=a) for text, (n, b, a) in ordered]
+        rows += [dict(row, sample=of.sample, part=part) for part, row in enumerate(each)]
+    return contract.frame("allocations", rows)
+
+
 def node_table(records: Records, files: pd.DataFrame) -> pd.DataFrame:
     """One row per stretch of a file or buffer and NUMA node with pages of it; stretches without pages are left out.
 

@@ -33,6 +33,7 @@ from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import CLOCKS, FAULTS, THREAD, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.native.split_tables import split_tables
 from tracegen.readers.native.storage_tables import (
+    allocation_table,
     cache_table,
     device_table,
     footprint_table,
@@ -119,6 +120,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["memory"] = memory_table(records)
     tables["reads"] = read_table(records, ordered, events, tables["files"], tables["tensors"])
     tables["footprint"] = footprint_table(records)
+    tables["allocations"] = allocation_table(records)
     tables["nodes"] = node_table(records, tables["files"])
     tables["saved_states"] = contract.frame("saved_states", [of for _, of in sorted(records.saved.items())])
     facts = _facts(segments, records, events) | _clock_facts(records, clock) | {"n_ops_short_of_threads": n_short}
@@ -386,6 +388,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "device_memory": _device_memory(info),
         "cache_refused": info.get("cache.refused"),
         "footprint_refused": info.get("footprint.refused"),
+        "allocations_lost": records.allocations_lost if records.allocated else None,
         "nodes_refused": info.get("nodes.refused"),
         "attached": ATTACHED in info,
         "not_hooked": _not_hooked(info.get("build.hooked", "")),

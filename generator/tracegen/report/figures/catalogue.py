@@ -7,6 +7,7 @@ from tracegen.contract import needs
 from tracegen.contract.needs import Need
 from tracegen.report.figures.access_ledger import ACCESS_BLOCKS, ACCESS_LEDGER
 from tracegen.report.figures.access_order import ACCESS_ORDER, ACCESS_PATH, ACCESS_READS
+from tracegen.report.figures.allocations import ALLOCATION_CALLS, ALLOCATIONS
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.buffers import BUFFER_PEAKS, BUFFERS, KV_CACHE
 from tracegen.report.figures.caches import CACHE_RATES, CACHE_SIZES, REUSE, WORKING_SET
@@ -70,6 +71,8 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     BUFFER_PEAKS,
     KV_LAYERS,
     NUMA,
+    ALLOCATIONS,
+    ALLOCATION_CALLS,
     ACCESS_PATH,
     ACCESS_ORDER,
     ACCESS_READS,

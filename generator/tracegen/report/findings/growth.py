@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from tracegen.analysis import footprint
+from tracegen.analysis import allocations, footprint
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
@@ -36,7 +36,7 @@ def findings(context: Context) -> Iterator[Finding]:
         whole = Amount(found.end_bytes, "bytes")
         text = (
             f"Memory outside of ggml’s buffers grows by {size.text} in {q.counted(found.n_passes, 'pass')}; without "
-            f"the model file the process then holds {whole.text}. What allocates it was not recorded."
+            f"the model file the process then holds {whole.text}. {_by_whom(context)}"
         )
         amounts = (size, whole)
     yield Finding(
@@ -47,6 +47,23 @@ def findings(context: Context) -> Iterator[Finding]:
         population=f"{q.counted(found.n_passes, 'pass')}, {q.counted(found.n_samples, 'sample')}",
         effect=min(found.grown_bytes / found.end_bytes, 1.0),
         part=FOOTPRINT,
+    )
+
+
+def _by_whom(context: Context) -> str:
+    """`Most that is new was asked for by `f`, called by `g`: 40 blocks, 160 MiB more than before.`"""
+    if context.tables["allocations"].empty:
+        return "What allocates it was not recorded (`--allocations` does)."
+    table = allocations.by_calls(context.tables)
+    grown = table[(table["grown_bytes"] > 0).to_numpy(bool)].sort_values("grown_bytes", ascending=False, kind="stable")
+    if grown.empty:
+        return "No calls for blocks of 64 KiB or more hold more than before."
+    most = grown.iloc[0]
+    who = allocations.asked(str(most["calls"]))
+    caller = f", called by `{q.printable(who.called_by)}`" if who.called_by else ""
+    return (
+        f"Most of what is new was asked for by `{q.printable(who.function)}`{caller}: "
+        f"{q.counted(int(most['n_live']), 'block')} now, {q.size(int(most['grown_bytes']))} more than before."
     )
 
 
