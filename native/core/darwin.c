@@ -75,6 +75,8 @@ uint64_t tt_memory_size(void) {
     return sysctlbyname("hw.memsize", &bytes, &size, NULL, 0) == 0 ? bytes : 0;
 }
 
+bool tt_has_io_uring(void) { return false; }
+
 bool tt_counts_reads(void) { return false; }
 
 /* ---- what Linux alone records ---- */

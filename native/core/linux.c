@@ -2,6 +2,7 @@
    (footprint.c). */
 #include "tt_system.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -70,5 +71,21 @@ int tt_processors_allowed(void) {
 }
 
 uint64_t tt_memory_size(void) { return (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE); }
+
+bool tt_has_io_uring(void) {
+    DIR *                 folder = opendir("/proc/self/fd");
+    const struct dirent * entry;
+    char                  link[32];
+    bool                  found = false;
+    while (folder && !found && (entry = readdir(folder)) != NULL) {
+        const ssize_t length          = readlinkat(dirfd(folder), entry->d_name, link, sizeof link - 1);
+        link[length > 0 ? length : 0] = 0;
+        found                         = strcmp(link, "anon_inode:[io_uring]") == 0;
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return found;
+}
 
 bool tt_counts_reads(void) { return access("/proc/self/io", F_OK) == 0; } /* else the kernel counts 0 */

@@ -26,6 +26,7 @@ bool     tt_program_name(char name[TT_LINE]); /* false: not known, as below */
 bool     tt_processor_name(char name[TT_LINE]);
 int      tt_processors_allowed(void); /* to this process; 0: not known */
 uint64_t tt_memory_size(void);        /* of the machine */
+bool     tt_has_io_uring(void); /* whether the process has a ring of io_uring: its reads are no calls */
 bool     tt_counts_reads(void);       /* whether getrusage and the like count what a process reads */
 
 #endif

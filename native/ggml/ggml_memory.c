@@ -61,6 +61,7 @@ void tensor_trace_load_end(void) {
     const struct tt_load record = { .usage = tt_usage_now(), .load = tt_last_load() };
     in_load                     = false;
     tt_record(tt_process, TT_LOAD_END, &record, sizeof record, time);
+    tt_note_io_uring();
     tt_devices_end(tt_process, &devices_begin, TT_NONE, record.load);
     tt_collect_faults();
     if (tt_watch_pages) {

@@ -41,6 +41,13 @@ static void note_own_bytes(void) {
     tt_info(tt_process, "pages.own_bytes", text);
 }
 
+void tt_note_io_uring(void) {
+    static atomic_bool noted;
+    if (!atomic_load(&noted) && tt_has_io_uring() && !atomic_exchange(&noted, true)) {
+        tt_info(tt_process, "reads.io_uring", "yes");
+    }
+}
+
 /* Ends the trace. Nothing is freed: other threads may be in a hook. */
 static void finish(void) {
     if (tt_process) {
@@ -53,6 +60,7 @@ static void finish(void) {
             at_end();
         }
         note_own_bytes();
+        tt_note_io_uring();
         tt_footprint_write(tt_process, TT_OCCASION_END, TT_NONE, TT_NONE);
         tt_seal(tt_process);
         switch_to(false);

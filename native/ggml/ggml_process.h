@@ -13,6 +13,7 @@ TT_HIDDEN struct tt_usage           tt_usage_now(void);
 /* This thread's writer: acquired at the first call, released when the thread ends. NULL: none is available. */
 TT_HIDDEN struct tt_writer * tt_my_writer(void);
 TT_HIDDEN void               tt_collect_faults(void); /* writes what was recorded of this thread's page faults */
+TT_HIDDEN void               tt_note_io_uring(void); /* that reads may be missing: a ring of io_uring is open now */
 TT_HIDDEN bool               tt_wanted(void); /* whether a pass that begins now is recorded */
 TT_HIDDEN bool               tt_enter(void);  /* a recorded pass begins; false: the trace is ending */
 TT_HIDDEN void               tt_leave(void);

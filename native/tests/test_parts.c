@@ -1,11 +1,14 @@
-/* Tests of crc32, hash, map and window. */
+/* Tests of crc32, hash, map and window, and of what the system is asked. */
 #include "check.h"
 #include "tt_crc32.h"
 #include "tt_map.h"
+#include "tt_system.h"
 #include "tt_window.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static void crc32_has_the_known_values(void) {
     const uint8_t zeros[32] = { 0 };
@@ -104,6 +107,18 @@ static void a_window_that_makes_no_sense_is_an_error(void) {
     }
 }
 
+/* Where the kernel lets a process have one. */
+static void a_ring_of_io_uring_is_seen(void) {
+    uint8_t parameters[120] = { 0 }; /* struct io_uring_params */
+    CHECK(!tt_has_io_uring());
+    const int ring = (int) syscall(SYS_io_uring_setup, 4, parameters);
+    if (ring >= 0) {
+        CHECK(tt_has_io_uring());
+        close(ring);
+        CHECK(!tt_has_io_uring());
+    }
+}
+
 int main(void) {
     static const struct check checks[] = {
         TEST(crc32_has_the_known_values),
@@ -112,6 +127,7 @@ int main(void) {
         TEST(map_returns_what_was_put),
         TEST(a_window_holds_the_requested_passes),
         TEST(a_window_that_makes_no_sense_is_an_error),
+        TEST(a_ring_of_io_uring_is_seen),
     };
     return RUN_CHECKS(checks);
 }

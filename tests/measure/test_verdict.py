@@ -184,6 +184,11 @@ BROKEN: dict[str, tuple[str, Evidence, str]] = {
     "the trace was closed while it held some": ("buffers_balance", replace(NEVER_FREED, stopped=True), "not checked"),
     "the program read all that it copied": ("reads", read_by_it(), "passed"),
     "a read of copied weights is missing": ("reads", read_by_it(got_bytes=1), "failed"),
+    "a ring of io_uring may have read some": (
+        "reads",
+        replace(read_by_it(), trace=TRACE | {"io_uring": True}),
+        "warning",
+    ),
     "a read failed": ("reads", read_by_it(got_bytes=0), "failed"),
     "memory adds up": ("footprint", evidence(tables=with_footprint(hard_case())), "passed"),
     "a mapping is missing": ("footprint", lacking("model"), "warning"),

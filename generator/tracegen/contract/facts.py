@@ -331,6 +331,7 @@ class Trace(Record):
     device_memory: Mapping[str, DeviceMemory] | None = None
     cache_refused: str | None = None
     footprint_refused: str | None = None
+    io_uring: bool | None = None
     allocations_lost: int | None = None
     nodes_refused: str | None = None
     numa_nodes: int | None = None

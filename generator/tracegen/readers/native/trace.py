@@ -388,6 +388,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "device_memory": _device_memory(info),
         "cache_refused": info.get("cache.refused"),
         "footprint_refused": info.get("footprint.refused"),
+        "io_uring": info.get("reads.io_uring") == "yes",
         "allocations_lost": records.allocations_lost if records.allocated else None,
         "nodes_refused": info.get("nodes.refused"),
         "attached": ATTACHED in info,
