@@ -28,6 +28,7 @@ NOT_COUNTED = {
     "experts-next": "of runs with 100 tokens: tests/analysis/test_expert_next.py learns and scores by itself",
     "hot-experts": "of runs with 200 tokens: tests/analysis/test_hot_set.py learns and scores by itself",
     "explicit-reads": "of runs that read the file themselves: tests/analysis/test_explicit_reads.py marks each byte",
+    "first-uses": "of such runs, too: tests/analysis/test_first_use.py looks through all operations",
     "footprint": "of runs whose memory was sampled: tests/analysis/test_footprint.py adds up each sample by itself",
     "expert-cache": "tests/analysis/test_expert_cache.py plays llama.cpp's rule with lists",
     "expert-policies": "of runs with 100 tokens: tests/analysis/test_expert_policies.py plays each rule in loops",

@@ -29,7 +29,7 @@ def by_size(tables: Tables) -> pd.DataFrame:
     `grown_bytes`: how much more than at the first sample while the program computed; less is negative. A class of which
     all blocks are freed by then has a row.
     """
-    return _grown(tables, "size", "size_class").sort_values("size_class", ignore_index=True)
+    return _grown(tables, "size", "size_class").sort_values("size_class", kind="stable", ignore_index=True)
 
 
 def by_calls(tables: Tables) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from tracegen.report.figures.expert_choices import EXPERTS, EXPERTS_OF_TOKENS, E
 from tracegen.report.figures.expert_policies import EXPERT_POLICIES
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE, EXPERTS_COVER, EXPERTS_LOAD
 from tracegen.report.figures.expert_weights import EXPERTS_WEIGHTS
-from tracegen.report.figures.explicit_reads import EXPLICIT_READS
+from tracegen.report.figures.explicit_reads import EXPLICIT_READS, FIRST_USES
 from tracegen.report.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERATIONS, THREADS, TOKEN
 from tracegen.report.figures.figure import Explorer, Figure, Part, Table
 from tracegen.report.figures.file_tokens import FILE_TOKENS
@@ -87,6 +87,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     HOT_EXPERTS,
     DEVICE_MEMORY,
     EXPLICIT_READS,
+    FIRST_USES,
     DISK_DEVICE,
     DISK_REQUESTS,
     DISK_SIZES,

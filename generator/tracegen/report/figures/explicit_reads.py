@@ -1,6 +1,6 @@
 """Which reads of the model file the program made itself."""
 
-from tracegen.analysis import explicit_reads
+from tracegen.analysis import explicit_reads, first_use
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
@@ -66,4 +66,48 @@ EXPLICIT_READS = Table(
     when=READ,
     content=_content,
     code="data = explicit_reads.by_call(run.tables)",
+)
+
+
+MOST = 12
+
+
+def _first_uses(context: Context) -> Rows:
+    table = first_use.by_operation(context.tables, context.used)
+    used = table[table["op"].notna().to_numpy(bool)]
+    whole = int(table["got_bytes"].sum())
+    return Rows(
+        answer=(
+            Amount(int(used["got_bytes"].sum()) / whole, "share", "of the bytes read were used by an operation then"),
+        )
+        if whole
+        else (),
+        caption="Reads of tensors, by the first operation on that tensor that began when the read had ended, and how "
+        f"long after it, the median. The first {min(MOST, len(table))} of {q.counted(len(table), 'row')}.",
+        data=table,
+        empty="" if len(table) else "No read brought bytes of a tensor.",
+    ).of(
+        table.head(MOST),
+        col.text("Read during", lambda r: q.printable(r["kind"]) if isinstance(r["kind"], str) else "none, or several"),
+        col.text("Call", lambda r: q.printable(r["call"])),
+        col.text("Used first in", lambda r: q.printable(r["phase"]) if isinstance(r["phase"], str) else "never"),
+        col.name("Operation", "op"),
+        col.text("Component", lambda r: q.printable(r["component"]) if isinstance(r["component"], str) else ""),
+        col.count("Reads", "n_reads"),
+        col.size("Read", "got_bytes"),
+        col.number("After", lambda r: q.duration(float(r["after_ns"])) if q.known(r["after_ns"]) else ""),
+    )
+
+
+FIRST_USES = Table(
+    key="first-uses",
+    section="disk",
+    title="Which operations used first what was read?",
+    needs=(*EXPLICIT_READS.needs, needs.NODES, needs.PLACES, needs.CLOCK),
+    when=When(
+        "a run whose program read tensors itself",
+        lambda context: bool(context.tables["reads"]["tensor"].notna().any()),
+    ),
+    content=_first_uses,
+    code="data = first_use.by_operation(run.tables, accesses.ranges(run.tables))",
 )
