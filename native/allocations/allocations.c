@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT  __attribute__((visibility("default")))
+#define INITIAL __attribute__((tls_model("initial-exec"))) /* else the first use in a thread could allocate */
 
 enum { SHARDS = 16, LARGE = 65536, SITES = 4096, BLOCKS = 1 << 16, OURS = 2 /* frames of this file */ };
 
@@ -31,8 +32,8 @@ static struct shard { /* of some threads: what one allocates another may free, s
     _Atomic int64_t bytes[ALLOCATION_CLASSES];
 } shards[SHARDS];
 
-static __thread char mark;   /* its address tells threads apart */
-static __thread bool inside; /* what backtrace allocates at its first call is not looked at */
+static __thread char mark   INITIAL;   /* its address tells threads apart */
+static __thread bool inside INITIAL; /* what backtrace allocates at its first call is not looked at */
 
 static unsigned class_of(size_t size) { return size ? 63 - (unsigned) __builtin_clzll(size) : 0; }
 
@@ -138,6 +139,12 @@ static void forget(const void * address) {
     }
     pthread_mutex_unlock(&lock);
 }
+
+/* A child that is forked has the lock as it was: nobody may hold it then. */
+static void lock_it(void) { pthread_mutex_lock(&lock); }
+static void unlock_it(void) { pthread_mutex_unlock(&lock); }
+
+__attribute__((constructor)) static void start(void) { (void) pthread_atfork(lock_it, unlock_it, unlock_it); }
 
 /* ---- malloc and its kin ---- */
 

@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { MIB = 1 << 20, MOST = 64, THREADS = 4, EACH = 1000 };
 
@@ -180,6 +183,32 @@ static void a_block_may_be_freed_by_another_thread(void) {
     CHECK(blocks() < before + 32 && site_with(0, THREADS * EACH / 50));
 }
 
+static atomic_bool ending;
+static void *      allocates(void * nothing) {
+    while (!atomic_load(&ending)) {
+        free(malloc(MIB)); /* the lock is taken most of the time */
+    }
+    return nothing;
+}
+
+static void a_forked_child_can_allocate(void) {
+    pthread_t thread;
+    atomic_store(&ending, false);
+    CHECK(pthread_create(&thread, NULL, allocates, NULL) == 0);
+    for (int i = 0; i < 50; i++) {
+        int         status = 1;
+        const pid_t child  = fork();
+        if (child == 0) {
+            alarm(20);
+            free(malloc(MIB));
+            _exit(0);
+        }
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    atomic_store(&ending, true);
+    pthread_join(thread, NULL);
+}
+
 int main(void) {
     free(malloc(MIB)); /* what the first look at a stack allocates is never freed */
     const struct check checks[] = {
@@ -188,6 +217,7 @@ int main(void) {
         TEST(every_way_to_allocate_is_seen),
         TEST(large_blocks_belong_to_the_calls_that_asked),
         TEST(a_block_may_be_freed_by_another_thread),
+        TEST(a_forked_child_can_allocate),
     };
     return RUN_CHECKS(checks);
 }
