@@ -185,10 +185,17 @@ def test_a_killed_program(tracegen: Tracegen, here: Path, demo: Path, hooked: Bu
 def test_a_program_that_takes_too_long(tracegen: Tracegen, here: Path, demo: Path) -> None:
     folder = written(demo, **LONG_RUN)
     with (folder / "experiment.toml").open("a") as stream:
-        stream.write("[limits]\ntimeout_s = 1\n")
+        stream.write("[limits]\ntimeout_s = 4\n")
     status, output = tracegen("run", "case")
-    assert status == 3 and "stopped after its time limit" in output
-    assert runs(folder) == []
+    assert status == 3 and "stopped after its time limit; its run is stored" in output
+    assert runs(folder) == ["001"]
+    run = load_run(folder / "runs/001")
+    assert run.measured.verdict == "not usable" and run.measured.facts.failure.limit_s == 4
+    done = int(run.passes["kind"].eq("generate").sum())
+    assert (
+        done > 0
+        and f"The program was stopped after 4 s, its time limit (`timeout_s`): it had generated {done}" in output
+    )
 
 
 def test_a_trace_that_reaches_its_limit(tracegen: Tracegen, here: Path, demo: Path) -> None:

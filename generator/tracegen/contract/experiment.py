@@ -330,7 +330,7 @@ class Experiment:
         factor=False,
     )
     timeout_s: int = limit(
-        "Seconds after which llama.cpp is stopped. The run has then failed, and is not stored.",
+        "Seconds after which llama.cpp is stopped. The run is stored then, but not usable.",
         "600",
         s.whole(1),
         default=3600,

@@ -432,7 +432,8 @@ class Failure(Record):
     """Why a program ended with an error, in its own words.
 
     Where memory could not be allocated: `place`, the backend's name of it, `wanted_bytes`, and `what` it was for (KV
-    cache, weights, compute), as far as it said. `signal`: the name of the one that killed it.
+    cache, weights, compute), as far as it said. `signal`: the name of the one that killed it. `limit_s`: the time, s,
+    after which it was stopped, as its experiment says.
     """
 
     words: tuple[str, ...]
@@ -440,6 +441,7 @@ class Failure(Record):
     place: str | None = None
     wanted_bytes: int | None = None
     what: str | None = None
+    limit_s: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

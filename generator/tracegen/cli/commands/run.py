@@ -218,7 +218,8 @@ def _run_all(experiment: Experiment, folder: Path, llama_cpp: str | None) -> lis
     runs: list[Run] = []
     try:
         for run in repetitions(experiment, folder, Progress(), llama_cpp):
-            refuse_failed(run, SettingsError if (run.facts.exit_status or 0) > 0 else EnvironmentFailure)
+            refused = (run.facts.exit_status or 0) > 0 and not _was_stopped(run)
+            refuse_failed(run, SettingsError if refused else EnvironmentFailure)
             print(_report(run), flush=True)
             runs.append(run)
     finally:  # also after Ctrl-C or an error: stored runs count
@@ -246,7 +247,12 @@ def refuse_failed(run: Run, failure: type[TracegenError]) -> None:
     assert run.folder is not None
     words = last_lines(run.folder / "raw" / "stderr.txt", LAST)
     program = run.facts.command[0]
-    raise failure(f"{program}: {ending(run.facts.exit_status)}; its run is stored. Its last lines:\n{words}")
+    how = "stopped after its time limit" if _was_stopped(run) else ending(run.facts.exit_status)
+    raise failure(f"{program}: {how}; its run is stored. Its last lines:\n{words}")
+
+
+def _was_stopped(run: Run) -> bool:
+    return run.facts.failure is not None and run.facts.failure.limit_s is not None
 
 
 def _print_answer(run: Run) -> None:

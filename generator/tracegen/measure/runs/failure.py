@@ -21,13 +21,15 @@ _FOR: Mapping[str, str] = {
 }
 
 
-def failure_in(log: str, status: int) -> Failure | None:
+def failure_in(log: str, status: int, *, limit_s: int | None = None) -> Failure | None:
     """Why a program failed, by the errors at the end of its log; None where it did not.
 
-    `status` is its exit status, negative for a signal.
+    `status` is its exit status, negative for a signal; `limit_s`: the time, s, after which it was stopped.
     """
     if status == 0:
         return None
+    if limit_s is not None:
+        return Failure(words=(), limit_s=limit_s)
     lines = [line.strip() for line in log.splitlines()]
     errors = [_HEAD.sub("", line) for line in lines if _HEAD.match(line) or _ERROR.search(line)]
     words = tuple(withheld.text(_SOURCE.sub("", line)[:300]) for line in dict.fromkeys(errors[-2 * MOST :]))[-MOST:]

@@ -1,6 +1,7 @@
 """The work of `tracegen run`: runs llama-completion with an experiment's settings, and stores what was recorded."""
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -9,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tracegen.contract import withheld
-from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
+from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.experiment import Experiment
 from tracegen.contract.facts import Conditions, Device, Locked, Repetition, Slot
 from tracegen.contract.model import NAMED_MODELS, Run
@@ -40,7 +41,7 @@ from tracegen.measure.runs.failure import failure_in
 from tracegen.measure.runs.recording import Stages, record, refuse_nothing, refuse_unloaded
 from tracegen.measure.trained import TRAINED, trained_model
 from tracegen.readers.gguf.file import Model, read_model
-from tracegen.storing.execute import Completed, last_lines, run_program
+from tracegen.storing.execute import Completed, run_program
 from tracegen.storing.progress import BYTES, Progress
 from tracegen.storing.resources import cache_folder
 
@@ -114,7 +115,8 @@ def measure(
             before, after = shares(experiment.controls, repetition, slot)
             control.repeat(before)
             stages.begin("capture")
-            conditions, status = _capture(experiment, command, raw, model.paths, held, control)
+            conditions, ended = _capture(experiment, command, raw, model.paths, held, control)
+            status = ended.status or (-signal.SIGINT if ended.timed_out else 0)  # asked to end, it may do so in order
             if status == 0:
                 control.repeat(after)
                 if experiment.control == "auto":
@@ -127,7 +129,11 @@ def measure(
             settings=settings_of(experiment),
             command=command,
             status=status,
-            failure=failure_in((raw / "stderr.txt").read_text(encoding="utf-8", errors="replace"), status),
+            failure=failure_in(
+                (raw / "stderr.txt").read_text(encoding="utf-8", errors="replace"),
+                status,
+                limit_s=experiment.timeout_s if ended.timed_out else None,
+            ),
             models=(mapped.with_hashes(known_hashes(mapped.paths, changed, progress)),),
             changed=changed,
             loads={0: 0},
@@ -210,11 +216,11 @@ def _capture(
     paths: Sequence[Path],
     held: Callable[[], AbstractContextManager[Pressure]],
     control: Control,
-) -> tuple[Conditions, int]:
-    """Run llama.cpp with the tracer on; return the conditions that held, and its exit status.
+) -> tuple[Conditions, Completed]:
+    """Run llama.cpp with the tracer on; return the conditions that held, and how it ended.
 
     Raises, with the last lines of its log, SettingsError when it exits with an error before it loaded the model (it
-    refused the settings), EnvironmentFailure when it was killed then, exceeded the time limit, or recorded nothing.
+    refused the settings), EnvironmentFailure when it was killed or stopped then, or recorded nothing.
     """
     out, err = raw / "stdout.txt", raw / "stderr.txt"
     with (
@@ -236,13 +242,11 @@ def _capture(
         control.traced = meter.stop(ended, log, pressure.limit.read if pressure.limit else None)
         pressed, why = pressure.conditions(), pressure.cause(ended.status) or ended.ending
     name = Path(command[0]).name
-    if ended.timed_out:
-        raise EnvironmentFailure(f"{name}: {why}; its last lines:\n{last_lines(err)}")
     refuse_unloaded(name, raw, ended, why)
     refuse_nothing(name, raw)
     if requests:
         requests.locate(paths)
-    return conditions_of(paths, before, pressed), ended.status
+    return conditions_of(paths, before, pressed), ended
 
 
 def _untraced(experiment: Experiment, command: tuple[str, ...], pressure: Pressure, log: Path) -> Completed:

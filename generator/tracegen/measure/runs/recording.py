@@ -165,12 +165,12 @@ def refuse_unloaded(program: str, raw: Path, ended: Completed, why: str = "") ->
 
     Else its run is stored. `why`: how it ended, where more is known than `ended` says.
     """
-    if ended.status == 0:
+    if ended.status == 0 and not ended.timed_out:
         return
     trace = raw / "trace"
     loaded = loaded_models(segment_files(trace)).values() if any(trace.iterdir()) else ()
     if not loaded or not all(Path(path).is_file() for path in loaded):
-        failure = SettingsError if ended.status > 0 else EnvironmentFailure
+        failure = SettingsError if ended.status > 0 and not ended.timed_out else EnvironmentFailure
         raise failure(f"{program}: {why or ended.ending}; its last lines:\n{last_lines(raw / 'stderr.txt')}")
 
 

@@ -25,7 +25,9 @@ def findings(context: Context) -> Iterator[Finding]:
     if failure is None:
         return
     amounts: tuple[Amount, ...] = ()
-    if failure.wanted_bytes is not None:
+    if failure.limit_s is not None:
+        text = _too_long(context, failure.limit_s)
+    elif failure.wanted_bytes is not None:
         amounts = (Amount(failure.wanted_bytes, "bytes"),)
         text = _allocation(context, failure, amounts[0])
     elif failure.signal is not None and (limit := _exceeded(context)) is not None:
@@ -51,6 +53,18 @@ def findings(context: Context) -> Iterator[Finding]:
         effect=1.0,
         part=CHECKS,
     )
+
+
+def _too_long(context: Context, limit_s: int) -> str:
+    """`The program was stopped after 60 s, its time limit (`timeout_s`): it had generated 12 of 400 tokens.`"""
+    asked, done = context.facts.settings.get("tokens"), context.tokens.get("generate", 0)
+    if not done:
+        far = "it had not generated a token"
+    elif isinstance(asked, int):
+        far = f"it had generated {q.count(done)} of {q.count(asked)} tokens"
+    else:
+        far = f"it had generated {q.counted(done, 'token')}"
+    return f"The program was stopped after {q.count(limit_s)} s, its time limit (`timeout_s`): {far}."
 
 
 def _asserted(failure: Failure) -> str:
