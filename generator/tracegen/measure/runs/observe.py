@@ -61,8 +61,8 @@ class Observation:
     drop from the page cache first; `memory_limit_gb`: the most memory of the program, in GiB; `controls`: how often it
     runs again, untraced, under the same conditions. `device_times`: what is timed on a device: `splits`, for which the
     tracer waits; only when llama.cpp itself waited (`passive`); or so, and each operation (`ops`, with `attach`).
-    `allocations`: count what the
-    program allocates. `servers`: folders in which servers that the program uses over RPC write their traces.
+    `allocations`: count what the program allocates. `servers`: folders in which servers that the program uses over RPC
+    write their traces.
     """
 
     name: str

@@ -93,6 +93,7 @@ def record(
             _refuse_prefault(captured, trace)
             _refuse_residency(captured, trace)
             _say_untimed(captured, trace, stages.progress)
+            _say_uncounted(captured, trace, stages.progress)
             stages.begin("check")
             timings = {**_timings(raw, captured.counted), **trace.counters}
             checks = checks_of(
@@ -229,6 +230,15 @@ def _say_untimed(captured: Captured, trace: NativeTrace, progress: Progress) -> 
     elif lost:
         progress.say(
             f"{lost} operations of a device have no times: the device did not write them, or too many were under way"
+        )
+
+
+def _say_uncounted(captured: Captured, trace: NativeTrace, progress: Progress) -> None:
+    """Say that allocations were not counted, though that was asked for."""
+    if captured.settings.get("allocations") and trace.tables["allocations"].empty:
+        progress.say(
+            "allocations were not counted: the program is linked statically, brings a malloc of its own, or its memory "
+            "was not sampled (TENSOR_TRACE_FOOTPRINT)"
         )
 
 

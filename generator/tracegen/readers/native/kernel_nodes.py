@@ -26,7 +26,7 @@ _CHOICE, _BEGINS = "topk_moe", ("SOFT_MAX", "UNARY", "ARGSORT")  # chooses exper
 _NO_KERNEL, _FUSED, _UNLIKELY, _NO_NODE = 0.1, 1.0, 4.0, 6.0
 _FOLLOWS = (*_BIASES, "MUL", "GLU", "UNARY", "SET_ROWS", "CPY", "SCALE")  # what kernels take in after their own
 _NEAR = 3  # nodes: a kernel that chooses experts may make the probabilities of these alone, after them
-_LARGEST = 50_000_000  # kernels times nodes: more are not aligned
+_LARGEST = 20_000_000  # kernels times nodes: more are not aligned
 _TRUSTED = 0.9  # of the kernels with a known operation have a node: else none is said to
 
 
