@@ -38,7 +38,7 @@ from tracegen.report.document.page import Report
 from tracegen.report.figures import catalogue
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
-from tracegen.report.figures.explicit_reads import EXPLICIT_READS
+from tracegen.report.figures.explicit_reads import EXPLICIT_READS, FIRST_USES
 from tracegen.report.words.sentences import CARE
 
 # Those of imports that make figures false; also native runs may have them.
@@ -143,7 +143,10 @@ def test_a_detail_that_no_hook_records_is_said_to_be_missing(rows: str) -> None:
     assert EXPLICIT_READS.when.holds(context)
     lost = "Not recorded: reads of model files by llama.cpp, because hooks do not fit this llama.cpp."
     assert {context.refusal(part.needs) for part in catalogue.FIGURES} == {"", lost}
-    assert [part.key for part in catalogue.FIGURES if context.refusal(part.needs)] == [EXPLICIT_READS.key]
+    assert [part.key for part in catalogue.FIGURES if context.refusal(part.needs)] == [
+        EXPLICIT_READS.key,
+        FIRST_USES.key,
+    ]
 
 
 @pytest.mark.parametrize("detail", DETAILS)
@@ -153,7 +156,9 @@ def test_a_lost_detail_is_noted_where_it_concerns_a_figure(detail: str) -> None:
     refused = {part.key for part in catalogue.FIGURES if context.refusal(part.needs)}
     concerned = {"copies": "time", "states": "footprint", "work": "buffers"}.get(detail)
     assert bool(noted) == (concerned is not None) and (concerned in (None, "time") or concerned in noted)
-    assert refused == {"reads": {"explicit-reads"}, "states": {"prompts", "prompt-slots"}}.get(detail, set())
+    assert refused == {"reads": {"explicit-reads", "first-uses"}, "states": {"prompts", "prompt-slots"}}.get(
+        detail, set()
+    )
 
 
 def test_every_check_that_can_fail_forbids_something() -> None:

@@ -161,7 +161,8 @@ def test_a_run_of_before_a_table_was_added_has_none_and_one_that_lost_it_is_an_e
             (tmp_path / f"{name}.parquet").rename(tmp_path / "aside")
             store.read_tables(tmp_path)
         (tmp_path / "aside").rename(tmp_path / f"{name}.parquet")
-    for name in ("reads", "saved_states", "footprint", "device_ops", "off_cpu", "memory", "barriers", "requests"):
+    newest_first = ("allocations", "nodes", "reads", "saved_states", "footprint", "device_ops", "off_cpu", "memory")
+    for name in (*newest_first, "barriers", "requests"):
         (tmp_path / f"{name}.parquet").unlink()
         assert store.read_tables(tmp_path)[name].empty
     for name in ("faults", "device", "cache"):
