@@ -1,4 +1,4 @@
-"""What an op event, the numbers copied with it, a pass, and a page fault cost when they are recorded."""
+"""What an op event, the numbers copied with it, a pass, a page fault and an allocation cost when they are recorded."""
 
 import re
 import shutil
@@ -15,6 +15,7 @@ from tracegen.storing.resources import folder
 READS_LIMIT = 1.3  # times the clock reads that are needed: two per op, two more per barrier inside it
 TSC_LIMIT_NS = 25.0
 EVENT_BYTES = 32
+COUNTED_NS = 2000.0  # of a block of 64 KiB or more, whose calls are looked up
 
 
 def run(quick: bool) -> list[Result]:
@@ -29,6 +30,8 @@ def run(quick: bool) -> list[Result]:
         events += _instructions(program, work)
         progress.step("cost of recording a page fault")
         events += _faults(faults, work, rounds=51 if quick else 201)
+        progress.step("cost of counting allocations")
+        events += _allocations(program.with_name("allocation_cost"), work, rounds=51 if quick else 201)
         progress.done()
         return events
 
@@ -72,6 +75,16 @@ def _faults(program: Path, work: Path, rounds: int) -> list[Result]:
         Result(
             "recording a page fault", found["watched_ns"] - found["plain_ns"], "ns", FAULT_NS, "beside it, ring emptied"
         ),
+    ]
+
+
+def _allocations(program: Path, work: Path, rounds: int) -> list[Result]:
+    """What `--allocations` adds to a block that is allocated and freed, in the same process."""
+    found = _run_op_cost(program, work, str(rounds))
+    how = f"median of {rounds} rounds; beside the C library's own"
+    return [
+        Result(f"counting a {size} block", found[f"{key}_counted_ns"] - found[f"{key}_plain_ns"], "ns", limit, how)
+        for key, size, limit in (("small", "small", None), ("large", "large (100 kB)", COUNTED_NS))
     ]
 
 
