@@ -121,7 +121,20 @@ static unsigned last_node(void) {
     return last;
 }
 
+/* Whether the kernel says where pages lie: a container may forbid to ask, or hide the nodes. */
+static bool tells(void) {
+    static char page[4096];
+    void *      address = page;
+    int         node    = -1;
+    page[0]             = 1;
+    return access("/sys/devices/system/node/has_memory", R_OK) == 0 && access("/proc/self/numa_maps", R_OK) == 0
+        && syscall(SYS_move_pages, 0, 1, &address, NULL, &node, 0) == 0 && node >= 0;
+}
+
 static void pages_of_a_buffer_lie_where_the_kernel_says(void) {
+    if (!tells()) {
+        return;
+    }
     char      folder[512];
     uint64_t  expected[NODES] = { 0 };
     uint8_t * buffer          = spread(8 * MIB, last_node());
@@ -148,6 +161,9 @@ static void pages_of_a_buffer_lie_where_the_kernel_says(void) {
 }
 
 static void pages_of_a_file_are_those_that_this_process_touched(void) {
+    if (!tells()) {
+        return;
+    }
     char              folder[512], path[600];
     struct tt_trace * trace = opened(folder, true);
     snprintf(path, sizeof path, "%s/mapped", folder);
@@ -177,6 +193,9 @@ static void pages_of_a_file_are_those_that_this_process_touched(void) {
 
 /* Passes 1, 2, 4, 8 and 16. */
 static void passes_are_asked_ever_more_seldom(void) {
+    if (!tells()) {
+        return;
+    }
     char              folder[512];
     uint8_t *         buffer = spread(MIB, last_node());
     struct tt_trace * trace  = opened(folder, true);
@@ -199,7 +218,7 @@ static void on_one_node_nothing_is_asked(void) {
     tt_footprint_remove(TT_PART_BUFFER, 0);
     munmap(buffer, MIB);
     finish(trace, folder);
-    CHECK(n_noted == (last_node() ? 1 : 0));
+    CHECK(n_noted == (last_node() && tells() ? 1 : 0));
 }
 
 int main(void) {
