@@ -16,7 +16,7 @@ from tracegen.report.findings import growth
 pytestmark = pytest.mark.llama
 
 MIB = 1 << 20
-N_TOKENS = 40
+N_TOKENS = 64
 KEEPS = """
 #include <llama.h>
 #include <stdlib.h>
