@@ -92,6 +92,21 @@ struct chunks {
     bool     valid;
 };
 
+/* Calls `take` with each record of a type in the first chunk of a trace's main segment, and with its payload. */
+static inline void each_record(const char * folder, uint32_t type,
+                               void (*take)(const struct tt_record * record, const uint8_t * payload)) {
+    struct file      file = file_of(folder, 0);
+    struct tt_record record;
+    for (size_t at = TT_PAGE + sizeof(struct tt_chunk_header); at + sizeof record <= file.size;
+         at += record.length ? record.length : file.size) {
+        memcpy(&record, file.data + at, sizeof record);
+        if (record.type == type) {
+            take(&record, file.data + at + sizeof record);
+        }
+    }
+    free(file.data);
+}
+
 typedef void (*payload_fn)(const uint8_t * payload, size_t size, void * state);
 
 static inline struct chunks chunks_of(const struct file * file, payload_fn each, void * state) {

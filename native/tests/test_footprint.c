@@ -15,6 +15,7 @@ enum { MIB = 1 << 20, SLACK = MIB / 2, MOST = 64 };
 
 struct sample {
     struct tt_footprint head;
+    uint64_t            end_ns;
     uint64_t            kinds[9]; /* bytes, by enum tt_part */
     uint64_t            of_number[8]; /* bytes of the buffer of this number */
 };
@@ -22,9 +23,13 @@ struct sample {
 static struct sample samples[MOST];
 static size_t        n_samples;
 
-static void take(const uint8_t * payload) {
+static void take(const struct tt_record * record, const uint8_t * payload) {
+    if (n_samples == MOST) {
+        return;
+    }
     struct sample * sample = &samples[n_samples++];
     memset(sample, 0, sizeof *sample);
+    sample->end_ns = record->time_ns;
     memcpy(&sample->head, payload, sizeof sample->head);
     for (uint32_t i = 0; i < sample->head.n_parts; i++) {
         struct tt_footprint_part part;
@@ -37,17 +42,8 @@ static void take(const uint8_t * payload) {
 }
 
 static void read_samples(const char * folder) {
-    struct file      file = file_of(folder, 0);
-    struct tt_record record;
     n_samples = 0;
-    for (size_t at = TT_PAGE + sizeof(struct tt_chunk_header); at + sizeof record <= file.size;
-         at += record.length ? record.length : file.size) {
-        memcpy(&record, file.data + at, sizeof record);
-        if (record.type == TT_FOOTPRINT && n_samples < MOST) {
-            take(file.data + at + sizeof record);
-        }
-    }
-    free(file.data);
+    each_record(folder, TT_FOOTPRINT, take);
 }
 
 /* What the kernel itself sums up: not the file that the tracer reads. */
@@ -158,7 +154,8 @@ static void bytes_of_a_file_are_no_buffer(void) {
 /* Between passes, only what changed by a MiB is written, and only for so long. */
 static void samples_of_passes_have_a_budget(void) {
     char              folder[512];
-    struct tt_trace * trace = opened(folder);
+    const uint64_t    opened_ns = tt_now();
+    struct tt_trace * trace     = opened(folder);
     CHECK(trace);
     tt_footprint_write(trace, TT_OCCASION_PASS, TT_NONE, TT_NONE);
     const struct timespec pause = { .tv_nsec = 6000000 };
@@ -176,8 +173,12 @@ static void samples_of_passes_have_a_budget(void) {
     }
     finish(trace, folder);
     CHECK(n_samples >= 2 && n_samples < MOST);
-    uint64_t before = 0;
+    uint64_t before = 0, spent = 0, last = 0;
     for (size_t i = 0; i < n_samples; i++) {
+        const uint64_t begin = samples[i].head.begin_ns, elapsed = begin - opened_ns;
+        CHECK(spent + last <= 10000000 + elapsed / 200); /* one as long as the last fits before it is taken */
+        last = samples[i].end_ns - begin;
+        spent += last;
         CHECK(i == 0 || samples[i].head.resident_bytes >= before + MIB);
         before = samples[i].head.resident_bytes;
     }

@@ -25,7 +25,11 @@ struct noted {
 static struct noted noted[MOST];
 static size_t       n_noted;
 
-static void take(const uint8_t * payload) {
+static void take(const struct tt_record * record, const uint8_t * payload) {
+    (void) record;
+    if (n_noted == MOST) {
+        return;
+    }
     struct noted *  one = &noted[n_noted++];
     const uint8_t * at  = payload + sizeof one->head;
     memset(one, 0, sizeof *one);
@@ -43,17 +47,8 @@ static void take(const uint8_t * payload) {
 
 static void finish(struct tt_trace * trace, const char * folder) {
     tt_close(trace);
-    struct file      file = file_of(folder, 0);
-    struct tt_record record;
     n_noted = 0;
-    for (size_t at = TT_PAGE + sizeof(struct tt_chunk_header); at + sizeof record <= file.size;
-         at += record.length ? record.length : file.size) {
-        memcpy(&record, file.data + at, sizeof record);
-        if (record.type == TT_NODES && n_noted < MOST) {
-            take(file.data + at + sizeof record);
-        }
-    }
-    free(file.data);
+    each_record(folder, TT_NODES, take);
     folder_remove(folder);
 }
 

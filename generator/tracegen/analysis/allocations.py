@@ -46,7 +46,7 @@ def _grown(tables: Tables, kind: str, by: str) -> pd.DataFrame:
     rows, ends = tables["allocations"], looked_at(tables)
     rows = rows[rows["kind"].eq(kind).to_numpy(bool)]
     columns = [by, "n_live", "live_bytes", *(["n_all"] if kind == "calls" else [])]
-    first, last = (rows[rows[_SAMPLE].eq(-1 if ends is None else at).to_numpy(bool)] for at in ends or (0, 0))
+    first, last = (rows[rows[_SAMPLE].eq(at).to_numpy(bool)] for at in ends or (-1, -1))
     table = last[columns].merge(first[[by, "live_bytes"]], on=by, how="outer", suffixes=("", "_first"))
     numbers = [*columns[1:], "live_bytes_first"]
     table[numbers] = table[numbers].astype("Int64").fillna(0).astype("int64")

@@ -89,11 +89,6 @@ def part_of(kernel: str) -> int:
     return 1 if _BEFORE.search(name) else -1 if _AFTER.search(name) else 0
 
 
-def is_part(kernel: str) -> bool:
-    """Whether a kernel does a part of an operation that has another kernel."""
-    return part_of(kernel) != 0
-
-
 def ops_of(kernels: Iterable[str]) -> tuple[list[str], list[str]]:
     """The operation of each kernel, or its short name where that does not say; and the names that do not, in order."""
     known: dict[str, str | None] = {}

@@ -43,10 +43,10 @@ def kernel_nodes(
 ) -> list[Computed]:
     """What each kernel of a split computes, in their order; `number`, `op` and `computes` are those of its nodes.
 
-    A kernel that only does a part of an operation (`kernel_names.is_part`) belongs to the one whose part it does.
+    A kernel that only does a part of an operation (`kernel_names.part_of`) belongs to the one whose part it does.
     """
     ops = [kernel_names.op_of(kernel) for kernel in kernels]
-    whole = [i for i, kernel in enumerate(kernels) if ops[i] and not kernel_names.is_part(kernel)]
+    whole = [i for i, kernel in enumerate(kernels) if ops[i] and not kernel_names.part_of(kernel)]
     nodes = [i for i, computing in enumerate(computes) if computing]
     found = _aligned([_begins(kernels[i], str(ops[i])) for i in whole], [_SAME.get(op[i], op[i]) for i in nodes])
     place = {kernel: nodes[at] for kernel, at in zip(whole, found, strict=True) if at is not None}

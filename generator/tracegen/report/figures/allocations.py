@@ -1,5 +1,7 @@
 """What the program has allocated: by size, and by the calls that asked."""
 
+from functools import partial
+
 import pandas as pd
 
 from tracegen.analysis import allocations
@@ -15,6 +17,7 @@ MOST = 12
 RECORDED = When(
     "a run that counted allocations (--allocations)", lambda context: len(context.tables["allocations"]) > 0
 )
+_table = partial(Table, section="file", needs=(needs.EVIDENCE, needs.FOOTPRINT), when=RECORDED)
 LIVE = (
     "Blocks of malloc and its kin that were not freed at the last sample of memory, ggml’s own buffers among them, and "
     "how much more that is than at the first while the program computed. What is allocated need not be resident."
@@ -80,21 +83,15 @@ def _name(name: str) -> Cell | str:
     return Cell(q.printable(name), code=True) if name else ""
 
 
-ALLOCATIONS = Table(
+ALLOCATIONS = _table(
     key="allocations",
-    section="file",
     title="What has the program allocated?",
-    needs=(needs.EVIDENCE, needs.FOOTPRINT),
-    when=RECORDED,
     content=_sizes,
     code="data = allocations.by_size(run.tables)",
 )
-ALLOCATION_CALLS = Table(
+ALLOCATION_CALLS = _table(
     key="allocation-calls",
-    section="file",
     title="Which calls allocated most?",
-    needs=(needs.EVIDENCE, needs.FOOTPRINT),
-    when=RECORDED,
     content=_calls,
     code="data = allocations.by_calls(run.tables)",
 )
