@@ -11,6 +11,7 @@
  */
 #include "tt_footprint.h"
 #include "tt_allocated.h"
+#include "tt_share.h"
 #include "tt_mapped.h"
 #include "tt_record.h"
 
@@ -21,15 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    SHARE       = 200,
-    FIRST_NS    = 10000000,
-    CHANGED     = 1 << 20,
-    OFTEN_NS    = 5000000,
-    MOST_RANGES = 65536,
-    TEXT        = 65536,
-    PAGES       = 4096
-};
+enum { CHANGED = 1 << 20, OFTEN_NS = 5000000, MOST_RANGES = 65536, TEXT = 65536, PAGES = 4096 };
 
 struct range {
     uintptr_t    begin, end;
@@ -47,16 +40,15 @@ static struct range *  ranges;
 static size_t          n_ranges, ranges_size;
 static struct span *   spans;
 static size_t          n_spans, spans_size;
-static uint64_t        opened_ns, looked_ns, last_bytes;
-static uint64_t        spent_ns; /* between passes */
-static uint64_t        took_ns;  /* the last sample */
+static uint64_t        looked_ns, last_bytes;
+static struct tt_share share; /* between passes */
 
 void tt_footprint_open(void) {
     const char * choice = getenv("TENSOR_TRACE_FOOTPRINT");
     on                  = !choice || strcmp(choice, "0") != 0;
     own_file            = on ? open("/proc/self/statm", O_RDONLY | O_CLOEXEC) : -1;
-    opened_ns           = tt_now();
-    looked_ns = last_bytes = spent_ns = took_ns = 0;
+    share               = tt_share_open();
+    looked_ns = last_bytes = 0;
 }
 
 /* Makes room for one more element. */
@@ -269,8 +261,7 @@ static bool is_due(enum tt_occasion occasion, uint64_t now) {
     if (occasion == TT_OCCASION_LOAD || occasion == TT_OCCASION_END) {
         return true;
     }
-    const bool spent = spent_ns + took_ns > FIRST_NS + (now - opened_ns) / SHARE;
-    if (spent || (occasion == TT_OCCASION_PASS && now - looked_ns < OFTEN_NS)) {
+    if (!tt_share_has_room(&share, now) || (occasion == TT_OCCASION_PASS && now - looked_ns < OFTEN_NS)) {
         return false;
     }
     looked_ns            = now;
@@ -325,8 +316,7 @@ void tt_footprint_write(struct tt_trace * trace, enum tt_occasion occasion, uint
     pthread_mutex_lock(&lock);
     if (is_due(occasion, begin)) {
         write_sample(trace, &sample);
-        took_ns = tt_now() - begin;
-        spent_ns += occasion == TT_OCCASION_PASS || occasion == TT_OCCASION_SAVED ? took_ns : 0;
+        tt_share_spend(&share, begin, occasion == TT_OCCASION_PASS || occasion == TT_OCCASION_SAVED);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -8,6 +8,7 @@
  * a 200th of the time (and some ms at first).
  */
 #include "tt_nodes.h"
+#include "tt_share.h"
 #include "tt_footprint.h"
 #include "tt_mapped.h"
 #include "tt_record.h"
@@ -20,11 +21,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { GRANULE = 65536, MOST_NODES = 64, BATCH = 4096, SHARE = 200, FIRST_NS = 10000000 };
+enum { GRANULE = 65536, MOST_NODES = 64, BATCH = 4096 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static uint32_t        n_nodes; /* 0: nothing is recorded */
-static uint64_t        opened_ns, spent_ns, took_ns, n_passes; /* took: the last time */
+static uint64_t        n_passes;
+static struct tt_share share;
 static uint32_t *      runs; /* each: how many granules, and the pages of one of them on each node */
 static size_t          n_runs, runs_size;
 
@@ -86,9 +88,9 @@ void tt_nodes_open(struct tt_trace * trace) {
     char         text[256];
     unsigned     first, last = MOST_NODES;
     const char * also_one = getenv("TENSOR_TRACE_NODES");
-    opened_ns             = tt_now();
+    share                 = tt_share_open();
     n_nodes               = 0;
-    spent_ns = took_ns = n_passes = 0;
+    n_passes              = 0;
     if (!line_of("has_memory", text)) {
         tt_info(trace, "nodes.refused", "the kernel does not say which NUMA nodes there are");
         return;
@@ -220,7 +222,7 @@ static bool is_due(uint32_t pass, uint64_t now) {
         return true;
     }
     n_passes++;
-    return (n_passes & (n_passes - 1)) == 0 && spent_ns + took_ns <= FIRST_NS + (now - opened_ns) / SHARE;
+    return (n_passes & (n_passes - 1)) == 0 && tt_share_has_room(&share, now);
 }
 
 void tt_nodes_write(struct tt_trace * trace, uint32_t pass, uint32_t load) {
@@ -233,8 +235,7 @@ void tt_nodes_write(struct tt_trace * trace, uint32_t pass, uint32_t load) {
             write_range(&of, TT_NONE, of.mapped[i].address, of.mapped[i].size);
         }
         tt_footprint_buffers(write_buffer, &of);
-        took_ns = tt_now() - begin;
-        spent_ns += pass == TT_NONE ? 0 : took_ns;
+        tt_share_spend(&share, begin, pass != TT_NONE);
     }
     pthread_mutex_unlock(&lock);
 }
